@@ -1,0 +1,49 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --only-binary=:all:
+
+.PHONY: help demo test test-slow test-lowest lint bench clean
+
+help: ## show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Stamps record what is installed, so that a second call costs nothing and an edited pyproject reinstalls.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(PIP) hatchling editables
+	$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/.installed
+	$(PIP) --no-build-isolation --editable '.[test]'
+	@touch $@
+
+demo: $(VENV)/.installed ## make .venv, install, select features on a generated table, write the report
+	$(BIN)/grip2 demo --out grip2-demo --force
+
+test: $(VENV)/.installed-test lint ## lint, types and the quick tests (under 10 minutes on 2 cores)
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/.installed-test ## the Monte-Carlo and full-size tests
+	$(BIN)/python -m pytest -m slow
+
+test-lowest: ## the quick tests with every dependency at its lower bound, in its own environment
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet --only-binary=:all: hatchling editables -r requirements/lowest.txt
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet --only-binary=:all: --no-build-isolation -c requirements/lowest.txt --editable '.[test]'
+	.venv-lowest/bin/python -m pytest
+
+lint: $(VENV)/.installed-test ## ruff (lint and format) and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-test ## speed, as ratios measured in one run
+	$(BIN)/python benchmarks/bench_training.py
+
+clean: ## remove the environments and caches
+	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache grip2-demo

@@ -1,0 +1,49 @@
+"""Persistent compilation cache: a network compiled once is not compiled again by the next process.
+
+On by default, in the user's cache folder. ``GRIP2_COMPILATION_CACHE=off`` switches it off, a path moves it; a cache
+folder that JAX has already been given (``JAX_COMPILATION_CACHE_DIR``) is left as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from pathlib import Path
+
+import jax
+
+VARIABLE = "GRIP2_COMPILATION_CACHE"
+
+
+def default_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "grip2" / f"jax-{jax.__version__}-{_processor_key()}"
+
+
+def enable_cache() -> Path | None:
+    """Point JAX at the cache folder; return it, or None where there is none to use."""
+    choice = os.environ.get(VARIABLE, "")
+    if choice.lower() in ("off", "0", "no", "false"):
+        return None
+    if jax.config.jax_compilation_cache_dir is not None:
+        return Path(jax.config.jax_compilation_cache_dir)
+    folder = Path(choice) if choice else default_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None  # a read-only home folder costs some compilation time, nothing else
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    return folder
+
+
+def _processor_key() -> str:
+    """Compiled code fits one kind of processor; a home folder may be shared between several."""
+    text = platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        text += next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        text += platform.processor()
+    return hashlib.sha256(text.encode()).hexdigest()[:10]

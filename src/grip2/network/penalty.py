@@ -1,0 +1,20 @@
+"""The group quasi-norm on the first layer and the l2 penalty on the deeper ones (eq. 2 and the appendix's GRIP objective)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from grip2.network.mlp import Parameters
+
+
+def group_penalty(first_weight: Any, a: Any, epsilon: Any) -> Any:
+    """``sum_j (||w_j||^2 + epsilon)^(a/2)``: Omega_a of the appendix, smoothed so that it has a gradient at zero."""
+    squared_norms = jnp.sum(first_weight * first_weight, axis=-1)
+    return jnp.sum((squared_norms + epsilon) ** (0.5 * a))
+
+
+def deep_penalty(parameters: Parameters) -> Any:
+    """``1/2 sum_{l >= 1} ||W^(l)||_F^2``: weights of the deeper layers only, biases left free."""
+    return 0.5 * sum(jnp.sum(layer.weight**2) for layer in parameters[1:])

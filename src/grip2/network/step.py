@@ -1,0 +1,129 @@
+"""The compiled heart of training: many optimisation steps in one call (Algorithm 1, lines 5-10).
+
+`advance` is a pure function of arrays. Everything random (starting point, minibatches, regimes) is drawn on the host and
+passed in, so that a plain NumPy loop can follow it step by step, and so that members of a batch (seeds, knockoff
+draws) are one `vmap` away.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+
+from grip2.network.losses import LOSSES
+from grip2.network.mlp import Parameters, forward, group_norms
+from grip2.network.penalty import deep_penalty, group_penalty
+
+# Keeps the diagnostic ratio finite where the loss is flat (appendix, "Diagnostics").
+RATIO_EPSILON = 1e-12
+
+
+class Hyper(NamedTuple):
+    """Numbers of the objective and the optimiser; traced, so that changing one compiles nothing anew."""
+
+    learning_rate: Any
+    deep_l2: Any  # gamma
+    epsilon: Any
+    clip_norm: Any  # inf: no clipping
+
+
+class StepPlan(NamedTuple):
+    """What each step of a chunk does. ``capacity`` steps are laid out; `advance` runs the first ``n_steps``."""
+
+    rows: Any  # (capacity, batch) row numbers of the minibatches, or None for full-batch training
+    lambda_: Any  # (capacity,)
+    a: Any  # (capacity,)
+    slot: Any  # (capacity,) where the snapshot after this step goes; the last slot is the waste bin
+
+
+class Recorded(NamedTuple):
+    """What a chunk writes down."""
+
+    snapshots: Any  # (slots + 1, inputs) group norms
+    ratios: Any  # (slots + 1,) gradient ratio at the snapshots
+    losses: Any  # (capacity,) prediction loss of every step's minibatch
+
+
+class State(NamedTuple):
+    """What the next step needs."""
+
+    parameters: Parameters
+    optimiser: Any
+
+
+def optimiser(hyper: Hyper) -> optax.GradientTransformation:
+    return optax.chain(optax.clip_by_global_norm(hyper.clip_norm), optax.adam(hyper.learning_rate))
+
+
+def start(parameters: Parameters, hyper: Hyper) -> State:
+    return State(parameters, optimiser(hyper).init(parameters))
+
+
+def advance(
+    state: State,
+    recorded: Recorded,
+    x: Any,
+    y: Any,
+    plan: StepPlan,
+    n_steps: Any,
+    hyper: Hyper,
+    *,
+    loss_name: str,
+) -> tuple[State, Recorded]:
+    """Run ``n_steps`` steps of the objective eq. (2), recording snapshots where the plan asks for them."""
+    loss = LOSSES[loss_name]
+    update = optimiser(hyper).update
+    waste = recorded.ratios.shape[0] - 1
+
+    def prediction_and_decay(parameters: Parameters, xb: Any, yb: Any) -> tuple[Any, Any]:
+        prediction = loss(forward(parameters, xb), yb)
+        return prediction + hyper.deep_l2 * deep_penalty(parameters), prediction
+
+    def step(t: Any, carry: tuple[State, Recorded]) -> tuple[State, Recorded]:
+        (parameters, optimiser_state), record = carry
+        xb, yb = (x, y) if plan.rows is None else (x[plan.rows[t]], y[plan.rows[t]])
+        gradient, prediction = jax.grad(prediction_and_decay, has_aux=True)(parameters, xb, yb)
+        # The deep penalty does not touch the first layer, so this is the gradient of the prediction loss alone there.
+        of_loss = gradient[0].weight
+        of_penalty = plan.lambda_[t] * jax.grad(group_penalty)(
+            parameters[0].weight, plan.a[t], hyper.epsilon
+        )
+        gradient = (gradient[0]._replace(weight=of_loss + of_penalty), *gradient[1:])
+        updates, optimiser_state = update(gradient, optimiser_state)
+        parameters = optax.apply_updates(parameters, updates)
+
+        slot = plan.slot[t]
+        norms, ratio = lax.cond(
+            slot != waste,
+            lambda: (group_norms(parameters[0].weight), _gradient_ratio(of_penalty, of_loss)),
+            lambda: (jnp.zeros_like(record.snapshots[0]), jnp.zeros_like(record.ratios[0])),
+        )
+        record = Recorded(
+            snapshots=lax.dynamic_update_index_in_dim(record.snapshots, norms, slot, 0),
+            ratios=lax.dynamic_update_index_in_dim(record.ratios, ratio, slot, 0),
+            losses=lax.dynamic_update_index_in_dim(record.losses, prediction, t, 0),
+        )
+        return State(parameters, optimiser_state), record
+
+    return lax.fori_loop(0, n_steps, step, (state, recorded))
+
+
+def _gradient_ratio(of_penalty: Any, of_loss: Any) -> Any:
+    """``lambda ||grad Omega_a|| / (||grad L|| + eps)`` on the first layer (appendix, "Diagnostics")."""
+    return jnp.linalg.norm(of_penalty) / (jnp.linalg.norm(of_loss) + RATIO_EPSILON)
+
+
+@functools.cache
+def compiled_advance(loss_name: str, *, batched: bool, shared_data: bool) -> Any:
+    """`advance`, jitted; ``batched`` maps it over a leading axis of the state, the record and the plan."""
+    run = functools.partial(advance, loss_name=loss_name)
+    if batched:
+        data_axis = None if shared_data else 0
+        plan_axes = StepPlan(rows=0, lambda_=0, a=0, slot=None)
+        run = jax.vmap(run, in_axes=(0, 0, data_axis, data_axis, plan_axes, None, None))
+    return jax.jit(run, donate_argnums=(0, 1))
