@@ -1,0 +1,1 @@
+"""Simulated tables with a known truth."""

@@ -1,0 +1,105 @@
+"""Choosing Omega and the block size from the data; every input column is treated alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from grip2.network.losses import LOSSES, choose_loss
+from grip2.network.mlp import forward
+from grip2.network.penalty import group_penalty
+from grip2.network.schedule import Schedule
+from grip2.network.train import TrainingConfig, train
+
+
+def calibrate_held_out(Z: Any, y: Any, *, task: str, config: TrainingConfig, rng: np.random.Generator) -> Any:
+    raise NotImplementedError
+
+
+def calibrate_gradient_ratio(
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    task: str,
+    config: TrainingConfig,
+    rng: np.random.Generator,
+    ratio: tuple[float, float],
+    pilot_steps: int = 500,
+    max_rows: int = 10_000,
+) -> tuple[tuple[float, float], dict[str, Any]]:
+    """The paper's rule (section 2.4): lambda such that ||grad_W R|| / ||grad_W L|| lies in [r_min, r_max].
+
+    "We perform a short calibration run": ``pilot_steps`` steps without penalty, then both gradients at that network. The
+    gradient of R depends on a; the geometric mean over a uniform grid of [a_min, 1] is used, on which the paper is silent.
+    """
+    if not 0 < ratio[0] < ratio[1]:
+        raise ValueError(f"gradient_ratio must satisfy 0 < r_min < r_max, got {ratio}.")
+    pilot = replace(
+        config,
+        schedule=Schedule(kind="fixed", lambda_min=0.0, lambda_max=0.0, block_size=pilot_steps),
+        steps=pilot_steps,
+    )
+    run = train(x, y, task=task, config=pilot, rng=rng)
+    loss_name, _ = choose_loss(task, y)
+    rows = rng.permutation(len(x))[:max_rows]
+    x_rows, y_rows = jnp.asarray(x[rows], jnp.float32), jnp.asarray(y[rows], jnp.float32)
+
+    def loss(weight: Any) -> Any:
+        first = run.parameters[0]._replace(weight=weight)
+        return LOSSES[loss_name](forward((first, *run.parameters[1:]), x_rows), y_rows)
+
+    weight = jnp.asarray(run.parameters[0].weight)
+    of_loss = float(jnp.linalg.norm(jax.grad(loss)(weight)))
+    shapes = np.linspace(config.schedule.a_min, 1.0, 10)
+    of_penalty = [float(jnp.linalg.norm(jax.grad(group_penalty)(weight, a, config.epsilon))) for a in shapes]
+    unit = of_loss / float(np.exp(np.mean(np.log(of_penalty))))
+    chosen = (ratio[0] * unit, ratio[1] * unit)
+    return chosen, {"rule": "gradient ratio", "ratio": ratio, "lambda": chosen, "pilot_steps": pilot_steps}
+
+
+def calibrate_block_size(
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    task: str,
+    config: TrainingConfig,
+    rng: np.random.Generator,
+    tolerance: float,
+    longest: int = 200,
+    pilot_blocks: int = 8,
+    sustained: int = 5,
+) -> tuple[int, dict[str, Any]]:
+    """The paper's rule (section 2.5): M such that Delta(t) stays below delta for a sustained length in all pilot blocks.
+
+    Delta(t) is the mean absolute change of the group norms at update t of a block. The paper gives no delta; here it is
+    ``tolerance`` times the mean group norm of the pilot run, and "sustained" is ``sustained`` updates in a row. Where some
+    pilot block never settles, M is ``longest``.
+    """
+    pilot = replace(
+        config,
+        schedule=replace(config.schedule, block_size=longest),
+        steps=longest * pilot_blocks,
+        snapshot_every_step=True,
+    )
+    run = train(x, y, task=task, config=pilot, rng=rng)
+    norms = run.snapshots.reshape(pilot_blocks, longest, -1)
+    change = np.abs(np.diff(norms, axis=1)).mean(axis=2)  # Delta(t), one row per block
+    delta = tolerance * float(norms.mean())
+    settled = [_first_sustained(row < delta, sustained) for row in change]
+    size = max((longest if t is None else t + sustained + 1) for t in settled)
+    info = {"rule": "pilot run", "delta": delta, "settled_after": settled, "block_size": size}
+    return size, info
+
+
+def _first_sustained(flags: np.ndarray, length: int) -> int | None:
+    """Where the first run of ``length`` true values begins."""
+    count = 0
+    for t, flag in enumerate(flags):
+        count = count + 1 if flag else 0
+        if count == length:
+            return t - length + 1
+    return None

@@ -1,0 +1,207 @@
+"""Frozen records of what was found: `Importance` of one statistic on one knockoff copy, `SelectionResult` of a selection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Group activities over the regularization surface: row b was recorded under (lambda_[b], a[b])."""
+
+    lambda_: np.ndarray  # (blocks,)
+    a: np.ndarray  # (blocks,)
+    original: np.ndarray  # (blocks, p)
+    knockoff: np.ndarray  # (blocks, p)
+
+    def swap(self, swapped: np.ndarray) -> Surface:
+        return Surface(
+            self.lambda_,
+            self.a,
+            np.where(swapped, self.knockoff, self.original),
+            np.where(swapped, self.original, self.knockoff),
+        )
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Importance of every feature and of its knockoff; larger means more important.
+
+    ``info`` holds what a person may want to know of how it came about (settings chosen, loss curve, ...); nothing in it
+    is tied to one member of a pair. ``surface`` is there for statistics that average over a regularization surface.
+    """
+
+    original: np.ndarray  # (p,)
+    knockoff: np.ndarray  # (p,)
+    info: Mapping[str, Any] = field(default_factory=dict)
+    surface: Surface | None = None
+
+    def __post_init__(self) -> None:
+        original, knockoff = np.asarray(self.original), np.asarray(self.knockoff)
+        if original.ndim != 1 or original.shape != knockoff.shape:
+            raise ValueError(
+                "Importance: original and knockoff must be vectors of one length, "
+                f"got shapes {original.shape} and {knockoff.shape}."
+            )
+        if not (np.isfinite(original).all() and np.isfinite(knockoff).all()):
+            raise ValueError("Importance: every value must be finite, got NaN or infinity.")
+
+    @property
+    def W(self) -> np.ndarray:
+        """``W_j = S_j - S_{j+p}`` (section 2.6)."""
+        return self.original - self.knockoff
+
+    def swap(self, swapped: np.ndarray) -> Importance:
+        """The same importances with the members of the pairs in ``swapped`` exchanged."""
+        return Importance(
+            np.where(swapped, self.knockoff, self.original),
+            np.where(swapped, self.original, self.knockoff),
+            self.info,
+            None if self.surface is None else self.surface.swap(swapped),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionResult:
+    """A selection, everything it was derived from, and what its guarantee rests on.
+
+    With several knockoff draws ``W`` and the importances are means over the draws, for looking at; the selection itself
+    comes from the averaged ``e_values``, ``threshold`` is the smallest selected e-value, and ``q_values`` are those of e-BH.
+    """
+
+    feature_names: tuple[str, ...]
+    W: np.ndarray
+    q_values: np.ndarray
+    selected_mask: np.ndarray
+    original: np.ndarray
+    knockoff: np.ndarray
+    fdr: float
+    offset: int
+    threshold: float  # inf: nothing was selected
+    reason: str
+    assumptions: tuple[str, ...]
+    settings: Mapping[str, Any]
+    task: str
+    n_rows: int
+    seed: int | None
+    versions: Mapping[str, str]
+    seconds: float
+    e_values: np.ndarray | None = None
+    surface: Surface | None = None  # for the report; not part of the JSON
+
+    @property
+    def selected(self) -> list[str]:
+        """Names of the selected features, most convincing first."""
+        chosen = np.flatnonzero(self.selected_mask)
+        rank = self.W if self.e_values is None else self.e_values
+        order = np.lexsort((-self.W[chosen], -rank[chosen]))
+        return [self.feature_names[j] for j in chosen[order]]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per feature, selected first, then by W."""
+        frame = pd.DataFrame(
+            {
+                "name": list(self.feature_names),
+                "W": self.W,
+                "q_value": self.q_values,
+                "selected": self.selected_mask,
+                "original": self.original,
+                "knockoff": self.knockoff,
+            }
+        )
+        if self.e_values is not None:
+            frame["e_value"] = self.e_values
+        return frame.sort_values(["selected", "W"], ascending=False, kind="stable", ignore_index=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values only; `from_dict` brings it back."""
+        columns: dict[str, list[Any]] = {
+            "name": list(self.feature_names),
+            "W": self.W.tolist(),
+            "q_value": self.q_values.tolist(),
+            "selected": [bool(value) for value in self.selected_mask],
+            "original": self.original.tolist(),
+            "knockoff": self.knockoff.tolist(),
+        }
+        if self.e_values is not None:
+            columns["e_value"] = self.e_values.tolist()
+        return {
+            "selected": self.selected,
+            "features": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "fdr": self.fdr,
+            "offset": self.offset,
+            "threshold": None if np.isinf(self.threshold) else self.threshold,
+            "reason": self.reason,
+            "assumptions": list(self.assumptions),
+            "settings": _plain(self.settings),
+            "task": self.task,
+            "n_rows": self.n_rows,
+            "seed": self.seed,
+            "versions": dict(self.versions),
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        features = content["features"]
+
+        def column(name: str, dtype: type = float) -> np.ndarray:
+            return np.array([feature[name] for feature in features], dtype=dtype)
+
+        return cls(
+            feature_names=tuple(feature["name"] for feature in features),
+            W=column("W"),
+            q_values=column("q_value"),
+            selected_mask=column("selected", bool),
+            original=column("original"),
+            knockoff=column("knockoff"),
+            threshold=float("inf") if content["threshold"] is None else content["threshold"],
+            assumptions=tuple(content["assumptions"]),
+            e_values=column("e_value") if features and "e_value" in features[0] else None,
+            **{
+                name: content[name]
+                for name in (
+                    "fdr", "offset", "reason", "settings", "task", "n_rows", "seed", "versions", "seconds"
+                )
+            },
+        )  # fmt: skip
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        return cls.from_dict(json.loads(text))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SelectionResult) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        head = f"{len(self.selected)} of {len(self.feature_names)} features selected at fdr {self.fdr:g}"
+        names = ", ".join(self.selected[:20]) + (", ..." if len(self.selected) > 20 else "")
+        return f"{head}: {names}" if self.selected else f"{head}. {self.reason}"
+
+
+def _plain(value: Any) -> Any:
+    """Settings as JSON can hold them."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return repr(value)

@@ -1,0 +1,134 @@
+"""What a knockoff statistic is: hyper-parameters, and one method that scores every feature and its knockoff.
+
+``importance`` is the only door. It checks the input, swaps random pairs, calls the subclass and swaps back, so that no
+author can forget the swap on which the guarantee rests.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from grip2._random import stream
+from grip2.result import Importance
+from grip2.symmetry import draw_swap, swap_pairs
+
+TASKS = ("regression", "classification")
+
+# Called with (work done, work in all); statistics that finish at once need not call it.
+Progress = Callable[[int, int], bool | None]
+
+
+class Statistic(BaseEstimator, ABC):
+    """Base of all statistics. The constructor stores hyper-parameters and nothing else.
+
+    A subclass implements ``_importance``; it may assume finite floating-point arrays of one shape, and for classification
+    ``y`` in class numbers 0..K-1. Larger importance means more evidence; the two members of a pair must be scored by
+    the same rule.
+    """
+
+    def importance(
+        self,
+        X: np.ndarray,
+        Xk: np.ndarray,
+        y: np.ndarray,
+        *,
+        rng: np.random.Generator,
+        task: str = "regression",
+        progress: Progress | None = None,
+    ) -> Importance:
+        """Importance of every column of ``X`` and of its knockoff in ``Xk`` for predicting ``y``."""
+        return self.importances(X, [Xk], y, rngs=[rng], task=task, progress=progress)[0]
+
+    def importances(
+        self,
+        X: np.ndarray,
+        Xks: Sequence[np.ndarray],
+        y: np.ndarray,
+        *,
+        rngs: Sequence[np.random.Generator],
+        task: str = "regression",
+        progress: Progress | None = None,
+    ) -> list[Importance]:
+        """`importance` on several knockoff copies of one ``X``; a statistic may compute them together."""
+        X = _matrix(X, "X", type(self).__name__)
+        Xks = [_matrix(Xk, "Xk", type(self).__name__) for Xk in Xks]
+        for Xk in Xks:
+            if Xk.shape != X.shape:
+                raise ValueError(
+                    f"{type(self).__name__}: Xk must have the shape of X, {X.shape}, got {Xk.shape}."
+                )
+        y = _response(y, len(X), task, type(self).__name__)
+        swaps = [draw_swap(X.shape[1], stream(rng, "pair swap")) for rng in rngs]
+        pairs = [swap_pairs(X, Xk, swapped) for Xk, swapped in zip(Xks, swaps, strict=True)]
+        streams = [stream(rng, "statistic") for rng in rngs]
+        found = self._importances(pairs, y, rngs=streams, task=task, progress=progress)
+        return [importance.swap(swapped) for importance, swapped in zip(found, swaps, strict=True)]
+
+    @abstractmethod
+    def _importance(
+        self,
+        X: np.ndarray,
+        Xk: np.ndarray,
+        y: np.ndarray,
+        *,
+        rng: np.random.Generator,
+        task: str,
+        progress: Progress | None,
+    ) -> Importance:
+        """Score the columns of ``X`` and ``Xk``; which of the two holds the originals is not known here."""
+
+    def _importances(
+        self,
+        pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+        y: np.ndarray,
+        *,
+        rngs: Sequence[np.random.Generator],
+        task: str,
+        progress: Progress | None,
+    ) -> list[Importance]:
+        """Score several (X, Xk); one after the other unless a subclass knows better."""
+        found = []
+        for k, ((X, Xk), rng) in enumerate(zip(pairs, rngs, strict=True)):
+            part = None if progress is None else _share(progress, k, len(pairs))
+            found.append(self._importance(X, Xk, y, rng=rng, task=task, progress=part))
+        return found
+
+
+def standardise(values: np.ndarray) -> np.ndarray:
+    """Columns (or one vector) to mean 0 and standard deviation 1; a constant column becomes zero."""
+    centred = values - values.mean(axis=0)
+    scale = centred.std(axis=0)
+    return centred / np.where(scale > 0, scale, 1.0)
+
+
+def _share(progress: Progress, part: int, parts: int) -> Progress:
+    return lambda done, total: progress(part * total + done, parts * total)
+
+
+def _matrix(values: np.ndarray, name: str, who: str) -> np.ndarray:
+    values = np.asarray(values)
+    if values.dtype not in (np.float32, np.float64):
+        values = values.astype(np.float64)
+    if values.ndim != 2:
+        raise ValueError(f"{who}: {name} must be two-dimensional, got shape {values.shape}.")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{who}: {name} must be finite, got NaN or infinity.")
+    return values
+
+
+def _response(y: np.ndarray, n_rows: int, task: str, who: str) -> np.ndarray:
+    if task not in TASKS:
+        raise ValueError(f"{who}: task must be one of {TASKS}, got {task!r}.")
+    y = np.asarray(y)
+    if y.shape != (n_rows,):
+        raise ValueError(f"{who}: y must have shape ({n_rows},) to match X, got {y.shape}.")
+    if task == "classification":
+        return np.unique(y, return_inverse=True)[1].astype(np.float64)
+    y = y.astype(np.float64)
+    if not np.isfinite(y).all():
+        raise ValueError(f"{who}: y must be finite, got NaN or infinity.")
+    return y
