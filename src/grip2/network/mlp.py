@@ -30,16 +30,16 @@ def initialise(
 ) -> Parameters:
     """Draw starting parameters that treat every input column alike.
 
-    All entries of a weight matrix are independent draws from one distribution, N(0, 2 / fan-in) below a ReLU (He et al.)
-    and N(0, 1 / fan-in) for the output layer, and biases start at zero; so the starting point is exchangeable over input
-    columns. The paper does not state its initialisation.
+    Weights and biases of a layer are independent draws from one uniform distribution on +-1 / sqrt(fan-in), so the
+    starting point is exchangeable over input columns. The paper does not state its initialisation; this one, PyTorch's
+    default, starts with smaller group norms than He's and finds more on the paper's synthetic data.
     """
     sizes = [n_inputs, *([hidden] * depth), n_outputs]
     layers = []
-    for index, (fan_in, fan_out) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
-        gain = 1.0 if index == depth else 2.0
-        weight = rng.standard_normal((fan_in, fan_out)) * np.sqrt(gain / fan_in)
-        layers.append(Layer(weight, np.zeros(fan_out)))
+    for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True):
+        bound = 1.0 / np.sqrt(fan_in)
+        weight = rng.uniform(-bound, bound, size=(fan_in, fan_out))
+        layers.append(Layer(weight, rng.uniform(-bound, bound, size=fan_out)))
     return tuple(layers)
 
 

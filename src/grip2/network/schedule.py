@@ -32,20 +32,27 @@ class Schedule:
         ``block_2d`` (the paper's default) redraws both every block, ``block_1d`` redraws lambda with a = 1,
         ``block_1d_a`` redraws a with lambda at the geometric mean of its range, ``fixed`` holds lambda at the geometric
         mean and a = 1, ``minibatch`` redraws both at every step.
-    lambda_min, lambda_max, a_min : float
-        The rectangle Omega. ``lambda_min = lambda_max = 0`` trains without the penalty (``fixed`` only).
+    lambda_min, lambda_max, a_min, a_max : float
+        The rectangle Omega; the paper's a_max is 1. ``lambda_min = lambda_max = 0`` trains without the penalty (``fixed`` only).
     block_size : int
         M, the steps per block. A snapshot follows the last step of a block; every step for ``minibatch``.
     warmup : int
         Steps before the first block. They are trained with lambda = 0 and give no snapshot (the paper says only the latter).
+    approach_from : float or None
+        None (the paper): lambda is redrawn at random. A number (not in the paper): blocks that draw lambda walk it upwards
+        instead, in equal steps of its logarithm, from here to ``lambda_max``; those below ``lambda_min`` only lead up to
+        Omega and give no snapshot. Even and product signals have no gradient at w = 0, so a group that an early
+        strong block kills does not come back; an ascending path kills the weakest first.
     """
 
     kind: str = "block_2d"
     lambda_min: float = 1e-4
     lambda_max: float = 1e-1
     a_min: float = 0.1
+    a_max: float = 1.0
     block_size: int = 25
     warmup: int = 0
+    approach_from: float | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -56,12 +63,18 @@ class Schedule:
                 "Schedule: omega must satisfy 0 < lambda_min <= lambda_max, "
                 f"got ({self.lambda_min}, {self.lambda_max})."
             )
-        if not 0 < self.a_min <= 1:
-            raise ValueError(f"Schedule: a_min must be in (0, 1], got {self.a_min}.")
+        if not 0 < self.a_min <= self.a_max <= 1:
+            raise ValueError(
+                f"Schedule: the range of a must satisfy 0 < a_min <= a_max <= 1, got ({self.a_min}, {self.a_max})."
+            )
         if self.block_size < 1:
             raise ValueError(f"Schedule: block_size must be at least 1, got {self.block_size}.")
         if self.warmup < 0:
             raise ValueError(f"Schedule: warmup must not be negative, got {self.warmup}.")
+        if self.approach_from is not None and not 0 < self.approach_from <= self.lambda_min:
+            raise ValueError(
+                f"Schedule: approach_from must be in (0, lambda_min], got {self.approach_from}."
+            )
 
     @property
     def lambda_fixed(self) -> float:
@@ -74,16 +87,26 @@ class Schedule:
         n_blocks = steps // block
         if n_blocks < 1:
             raise ValueError(f"Schedule: {steps} steps hold no whole block of {block}; give more steps.")
-        lambda_ = np.full(n_blocks, self.lambda_fixed)
+        lambda_, recorded = self._strengths(n_blocks, rng)
         a = np.ones(n_blocks)
-        if self.kind in ("block_2d", "block_1d", "minibatch"):
-            log_range = np.log([self.lambda_min, self.lambda_max])
-            lambda_ = np.exp(rng.uniform(*log_range, size=n_blocks))
         if self.kind in ("block_2d", "block_1d_a", "minibatch"):
-            a = rng.uniform(self.a_min, 1.0, size=n_blocks)
+            a = rng.uniform(self.a_min, self.a_max, size=n_blocks)
         silent = np.zeros(self.warmup)
+        last_steps = self.warmup + block * np.arange(1, n_blocks + 1) - 1
         return Regimes(
             lambda_=np.concatenate([silent, np.repeat(lambda_, block)]),
             a=np.concatenate([silent + 1.0, np.repeat(a, block)]),
-            snapshot_steps=self.warmup + block * np.arange(1, n_blocks + 1) - 1,
+            snapshot_steps=last_steps[recorded],
         )
+
+    def _strengths(self, n_blocks: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Lambda of every block, and which blocks lie in Omega and are recorded."""
+        everywhere = np.ones(n_blocks, dtype=bool)
+        if self.kind not in ("block_2d", "block_1d", "minibatch"):
+            return np.full(n_blocks, self.lambda_fixed), everywhere
+        if self.approach_from is None:
+            return np.exp(rng.uniform(*np.log([self.lambda_min, self.lambda_max]), size=n_blocks)), everywhere
+        path = np.geomspace(self.approach_from, self.lambda_max, n_blocks)
+        recorded = path >= self.lambda_min
+        recorded[-1] = True
+        return path, recorded

@@ -46,7 +46,17 @@ class Recorded(NamedTuple):
 
     snapshots: Any  # (slots + 1, inputs) group norms
     ratios: Any  # (slots + 1,) gradient ratio at the snapshots
+    held_out: Any  # (slots + 1,) prediction loss on the held-out rows at the snapshots; zeros where there are none
     losses: Any  # (capacity,) prediction loss of every step's minibatch
+
+
+class Data(NamedTuple):
+    """Rows to train on, and rows to judge by (None: no held-out loss)."""
+
+    x: Any
+    y: Any
+    x_held_out: Any = None
+    y_held_out: Any = None
 
 
 class State(NamedTuple):
@@ -67,8 +77,7 @@ def start(parameters: Parameters, hyper: Hyper) -> State:
 def advance(
     state: State,
     recorded: Recorded,
-    x: Any,
-    y: Any,
+    data: Data,
     plan: StepPlan,
     n_steps: Any,
     hyper: Hyper,
@@ -79,6 +88,7 @@ def advance(
     loss = LOSSES[loss_name]
     update = optimiser(hyper).update
     waste = recorded.ratios.shape[0] - 1
+    x, y = data.x, data.y
 
     def prediction_and_decay(parameters: Parameters, xb: Any, yb: Any) -> tuple[Any, Any]:
         prediction = loss(forward(parameters, xb), yb)
@@ -98,14 +108,21 @@ def advance(
         parameters = optax.apply_updates(parameters, updates)
 
         slot = plan.slot[t]
-        norms, ratio = lax.cond(
-            slot != waste,
-            lambda: (group_norms(parameters[0].weight), _gradient_ratio(of_penalty, of_loss)),
-            lambda: (jnp.zeros_like(record.snapshots[0]), jnp.zeros_like(record.ratios[0])),
+        nothing = jnp.zeros_like(record.ratios[0])
+
+        def snapshot() -> tuple[Any, Any, Any]:
+            held_out = nothing
+            if data.x_held_out is not None:
+                held_out = loss(forward(parameters, data.x_held_out), data.y_held_out)
+            return group_norms(parameters[0].weight), _gradient_ratio(of_penalty, of_loss), held_out
+
+        norms, ratio, held_out = lax.cond(
+            slot != waste, snapshot, lambda: (jnp.zeros_like(record.snapshots[0]), nothing, nothing)
         )
         record = Recorded(
             snapshots=lax.dynamic_update_index_in_dim(record.snapshots, norms, slot, 0),
             ratios=lax.dynamic_update_index_in_dim(record.ratios, ratio, slot, 0),
+            held_out=lax.dynamic_update_index_in_dim(record.held_out, held_out, slot, 0),
             losses=lax.dynamic_update_index_in_dim(record.losses, prediction, t, 0),
         )
         return State(parameters, optimiser_state), record
@@ -123,7 +140,6 @@ def compiled_advance(loss_name: str, *, batched: bool, shared_data: bool) -> Any
     """`advance`, jitted; ``batched`` maps it over a leading axis of the state, the record and the plan."""
     run = functools.partial(advance, loss_name=loss_name)
     if batched:
-        data_axis = None if shared_data else 0
         plan_axes = StepPlan(rows=0, lambda_=0, a=0, slot=None)
-        run = jax.vmap(run, in_axes=(0, 0, data_axis, data_axis, plan_axes, None, None))
+        run = jax.vmap(run, in_axes=(0, 0, None if shared_data else 0, plan_axes, None, None))
     return jax.jit(run, donate_argnums=(0, 1))

@@ -14,7 +14,7 @@ from grip2.network.compilation import enable_cache
 from grip2.network.losses import LOSSES, choose_loss
 from grip2.network.mlp import Layer, Parameters, forward, initialise
 from grip2.network.schedule import Regimes, Schedule
-from grip2.network.step import Hyper, Recorded, State, StepPlan, compiled_advance, start
+from grip2.network.step import Data, Hyper, Recorded, State, StepPlan, compiled_advance, start
 
 # A chunk is about this much work, so that a progress bar moves and Ctrl-C is answered at once.
 CHUNK_FLOPS = 2e10
@@ -81,6 +81,7 @@ class TrainingRun:
     snapshot_lambda: np.ndarray  # (blocks,)
     snapshot_a: np.ndarray  # (blocks,)
     gradient_ratio: np.ndarray  # (blocks,)
+    held_out_loss: np.ndarray | None  # (blocks,) where held-out rows were given
     loss_curve: np.ndarray  # (steps,) prediction loss of every step's minibatch
     parameters: Parameters
     stop_reason: str
@@ -121,10 +122,14 @@ def train(
     task: str,
     config: TrainingConfig,
     rng: np.random.Generator,
+    held_out: tuple[np.ndarray, np.ndarray] | None = None,
     progress: Progress | None = None,
 ) -> TrainingRun:
-    """Train one network on ``x`` (rows, inputs) and return what it recorded."""
-    return _run(x, y, task, config, [rng], progress, batched=False)[0]
+    """Train one network on ``x`` (rows, inputs) and return what it recorded.
+
+    ``held_out`` is a pair (x, y) of rows that take no part in training; their loss is recorded with every snapshot.
+    """
+    return _run(x, y, task, config, [rng], progress, held_out=held_out, batched=False)[0]
 
 
 def train_batch(
@@ -165,6 +170,7 @@ def _run(
     rngs: Sequence[np.random.Generator],
     progress: Progress | None,
     *,
+    held_out: tuple[np.ndarray, np.ndarray] | None = None,
     batched: bool,
 ) -> list[TrainingRun]:
     enable_cache()
@@ -178,7 +184,7 @@ def _run(
 
     with jax.enable_x64(config.precision == "float64"):
         dtype = jnp.dtype(config.precision)
-        data = jnp.asarray(x, dtype), jnp.asarray(y, dtype)
+        data = Data(*(jnp.asarray(part, dtype) for part in (x, y, *(held_out or ()))))
         hyper = Hyper(
             *(
                 jnp.asarray(value, dtype)
@@ -197,7 +203,7 @@ def _run(
             count = min(capacity, n_steps - done)
             plan, n_slots = _chunk_plan(layouts, done, count, capacity, dtype, batched)
             record = _empty_record(len(layouts) if batched else None, n_inputs, capacity, n_slots, dtype)
-            state, record = run(state, record, *data, plan, count, hyper)
+            state, record = run(state, record, data, plan, count, hyper)
             record = jax.tree.map(np.asarray, record)
             _check_finite(record, count, done, config)
             taken = int(np.sum((snapshot_steps >= done) & (snapshot_steps < done + count)))
@@ -208,7 +214,7 @@ def _run(
 
     reason = "all blocks done" if done == n_steps else f"stopped by the caller after {done} of {n_steps} steps"
     return [
-        _collect(layouts[k], records, parameters, reason, member=k if batched else None)
+        _collect(layouts[k], records, parameters, reason, held_out is not None, member=k if batched else None)
         for k in range(len(layouts))
     ]
 
@@ -274,6 +280,7 @@ def _empty_record(
     return Recorded(
         snapshots=jnp.zeros((*lead, n_slots + 1, n_inputs), dtype),
         ratios=jnp.zeros((*lead, n_slots + 1), dtype),
+        held_out=jnp.zeros((*lead, n_slots + 1), dtype),
         losses=jnp.zeros((*lead, capacity), dtype),
     )
 
@@ -298,13 +305,17 @@ def _collect(
     records: Sequence[tuple[Recorded, int, int]],
     parameters: Parameters,
     stop_reason: str,
+    with_held_out: bool,
     *,
     member: int | None,
 ) -> TrainingRun:
     def pick(array: np.ndarray) -> np.ndarray:
         return array if member is None else array[member]
 
-    snapshots = np.concatenate([pick(record.snapshots)[:taken] for record, _, taken in records])
+    def at_snapshots(name: str) -> np.ndarray:
+        return np.concatenate([pick(getattr(record, name))[:taken] for record, _, taken in records])
+
+    snapshots = at_snapshots("snapshots")
     if len(snapshots) == 0:
         raise RuntimeError("The run was stopped before its first snapshot; no importance was recorded.")
     steps = layout.regimes.snapshot_steps[: len(snapshots)]
@@ -313,7 +324,8 @@ def _collect(
         snapshots=snapshots,
         snapshot_lambda=layout.regimes.lambda_[steps],
         snapshot_a=layout.regimes.a[steps],
-        gradient_ratio=np.concatenate([pick(record.ratios)[:taken] for record, _, taken in records]),
+        gradient_ratio=at_snapshots("ratios"),
+        held_out_loss=at_snapshots("held_out") if with_held_out else None,
         loss_curve=np.concatenate([pick(record.losses)[:count] for record, count, _ in records]),
         parameters=jax.tree.map(pick, parameters),
         stop_reason=stop_reason,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -29,6 +30,9 @@ class Statistic(BaseEstimator, ABC):
     ``y`` in class numbers 0..K-1. Larger importance means more evidence; the two members of a pair must be scored by
     the same rule.
     """
+
+    # True for statistics that see the data only through [X, Xk]'[X, Xk] and [X, Xk]'y: the fixed-X guarantee needs it.
+    gram_based: ClassVar[bool] = False
 
     def importance(
         self,
@@ -93,7 +97,7 @@ class Statistic(BaseEstimator, ABC):
         """Score several (X, Xk); one after the other unless a subclass knows better."""
         found = []
         for k, ((X, Xk), rng) in enumerate(zip(pairs, rngs, strict=True)):
-            part = None if progress is None else _share(progress, k, len(pairs))
+            part = share_progress(progress, k, len(pairs))
             found.append(self._importance(X, Xk, y, rng=rng, task=task, progress=part))
         return found
 
@@ -105,7 +109,10 @@ def standardise(values: np.ndarray) -> np.ndarray:
     return centred / np.where(scale > 0, scale, 1.0)
 
 
-def _share(progress: Progress, part: int, parts: int) -> Progress:
+def share_progress(progress: Progress | None, part: int, parts: int) -> Progress | None:
+    """The progress of one of several equal parts of a work, as progress of the whole."""
+    if progress is None:
+        return None
     return lambda done, total: progress(part * total + done, parts * total)
 
 

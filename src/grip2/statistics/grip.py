@@ -17,7 +17,8 @@ from grip2.network.calibrate import calibrate_block_size, calibrate_gradient_rat
 from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance, Surface
-from grip2.statistics.base import Progress, Statistic, standardise
+from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.inputs import paired_inputs, response
 
 # Below this many multiply-adds per step a network leaves the cores idle, and training several as one batch pays.
 BATCH_BELOW_FLOPS = 2e7
@@ -31,9 +32,9 @@ class GroupRegularizationPersistence(Statistic):
     Parameters
     ----------
     omega : "auto", "gradient_ratio" or (lambda_min, lambda_max)
-        The range of lambda; ``log lambda`` is uniform on it. ``"auto"`` finds it by held-out prediction along an ascending
-        path of strengths; ``"gradient_ratio"`` is the paper's rule (section 2.4), which asks for strengths too low
-        to be powerful on the data we know; a pair fixes it.
+        The range of lambda; ``log lambda`` is uniform on it. ``"auto"`` (not in the paper) anchors it at the strength that
+        predicts held-out rows best and walks it upwards instead of at random; ``"gradient_ratio"`` is the paper's
+        rule (section 2.4), which asks for strengths too low to be powerful on the data we know; a pair fixes it.
     a_min : float
         Lower end of the range of the geometry ``a``; the upper end is 1. Paper: 0.1.
     block_size : int or "auto"
@@ -119,7 +120,7 @@ class GroupRegularizationPersistence(Statistic):
         task: str,
         progress: Progress | None,
     ) -> Importance:
-        Z, target = _inputs(X, Xk), _target(y, task)
+        Z, target = paired_inputs(X, Xk, np.float32), response(y, task)
         for_calibration, for_training = rng.spawn(2)
         config, chosen = self._calibrated(Z, target, task, for_calibration)
         run = train(Z, target, task=task, config=config, rng=for_training, progress=progress)
@@ -136,10 +137,10 @@ class GroupRegularizationPersistence(Statistic):
     ) -> list[Importance]:
         if len(pairs) == 1 or not self._is_small(*pairs[0][0].shape):
             return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
-        target = _target(y, task)
+        target = response(y, task)
         # Strength and block size are chosen once, on the first copy: all copies have the same distribution.
         for_calibration = [rng.spawn(2) for rng in rngs]
-        Z = np.stack([_inputs(X, Xk) for X, Xk in pairs])
+        Z = np.stack([paired_inputs(X, Xk, np.float32) for X, Xk in pairs])
         config, chosen = self._calibrated(Z[0], target, task, for_calibration[0][0])
         runs = train_batch(
             Z,
@@ -165,14 +166,8 @@ class GroupRegularizationPersistence(Statistic):
         config = self._config()
         chosen: dict[str, Any] = {}
         if isinstance(self.omega, str):
-            rule = {"auto": self._held_out, "gradient_ratio": self._ratio}.get(self.omega)
-            if rule is None:
-                raise ValueError(
-                    f"{type(self).__name__}: omega must be 'auto', 'gradient_ratio' or a pair of numbers, "
-                    f"got {self.omega!r}."
-                )
-            (lo, hi), chosen["omega"] = rule(Z, y, task, config, rng)
-            config = replace(config, schedule=replace(config.schedule, lambda_min=lo, lambda_max=hi))
+            schedule, chosen["omega"] = self._calibrated_schedule(Z, y, task, config, rng)
+            config = replace(config, schedule=schedule)
         if self.block_size == "auto":
             size, chosen["block_size"] = calibrate_block_size(
                 Z, y, task=task, config=config, rng=rng, tolerance=self.block_tolerance
@@ -180,16 +175,19 @@ class GroupRegularizationPersistence(Statistic):
             config = replace(config, schedule=replace(config.schedule, block_size=size))
         return config, chosen
 
-    def _held_out(
+    def _calibrated_schedule(
         self, Z: np.ndarray, y: np.ndarray, task: str, config: TrainingConfig, rng: np.random.Generator
-    ) -> tuple[Range, dict[str, Any]]:
-        return calibrate_held_out(Z, y, task=task, config=config, rng=rng)
-
-    def _ratio(
-        self, Z: np.ndarray, y: np.ndarray, task: str, config: TrainingConfig, rng: np.random.Generator
-    ) -> tuple[Range, dict[str, Any]]:
-        return calibrate_gradient_ratio(
-            Z, y, task=task, config=config, rng=rng, ratio=self.gradient_ratio
+    ) -> tuple[Schedule, dict[str, Any]]:
+        if self.omega == "auto":
+            return calibrate_held_out(Z, y, task=task, config=config, rng=rng)
+        if self.omega == "gradient_ratio":
+            (lo, hi), info = calibrate_gradient_ratio(
+                Z, y, task=task, config=config, rng=rng, ratio=self.gradient_ratio
+            )
+            return replace(config.schedule, lambda_min=lo, lambda_max=hi), info
+        raise ValueError(
+            f"{type(self).__name__}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), "
+            f"got {self.omega!r}."
         )
 
     def _config(self) -> TrainingConfig:
@@ -257,18 +255,6 @@ PAPER_SETTINGS: dict[str, dict[str, Any]] = {
         "batch_size": None, "learning_rate": 1e-3, "deep_l2": 1e-2,
     },
 }  # fmt: skip
-
-
-def _inputs(X: np.ndarray, Xk: np.ndarray) -> np.ndarray:
-    """Columns of [X, Xk], each standardised: without it 0/1 columns have no power."""
-    Z = np.empty((len(X), 2 * X.shape[1]), dtype=np.float32)
-    Z[:, : X.shape[1]] = standardise(X)
-    Z[:, X.shape[1] :] = standardise(Xk)
-    return Z
-
-
-def _target(y: np.ndarray, task: str) -> np.ndarray:
-    return standardise(y) if task == "regression" else y
 
 
 def _to_importance(run: TrainingRun, config: TrainingConfig, chosen: dict[str, Any]) -> Importance:

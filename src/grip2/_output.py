@@ -1,0 +1,66 @@
+"""Output folders whose files appear together or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+
+class OutputError(ValueError):
+    """The output folder cannot be used; the message says why."""
+
+
+class OutputFolder:
+    """Checked before the work begins, so that no result is lost for want of a place; written at the end, atomically.
+
+    Files are written in full into a hidden folder beside their destination and then moved; if the disk fills up while they
+    are written, nothing at the destination has changed.
+    """
+
+    def __init__(self, folder: Path, names: Sequence[str], *, force: bool) -> None:
+        self.folder = Path(folder)
+        self.names = tuple(names)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise OutputError(f"{self.folder}: is a file; give a folder with --out.")
+        existing = [name for name in self.names if (self.folder / name).exists()]
+        if existing and not force:
+            raise OutputError(
+                f"{self.folder}: {', '.join(existing)} already there; give --force to replace, or another --out."
+            )
+
+    def __enter__(self) -> Self:
+        try:
+            self._created = not self.folder.exists()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._staging = Path(tempfile.mkdtemp(prefix=".grip2-", dir=self.folder))
+        except OSError as error:
+            raise OutputError(f"{self.folder}: cannot write there ({error.strerror}).") from None
+        self._done = False
+        return self
+
+    def write(self, contents: Mapping[str, str]) -> None:
+        """Write every file, then move all of them into place."""
+        if set(contents) - set(self.names):
+            raise ValueError(f"unannounced files: {sorted(set(contents) - set(self.names))}")
+        try:
+            for name, text in contents.items():
+                with (self._staging / name).open("w", encoding="utf-8", newline="") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise OutputError(
+                f"{self.folder}: could not write {name} ({error.strerror}); nothing was changed."
+            ) from None
+        for name in contents:
+            os.replace(self._staging / name, self.folder / name)
+        self._done = True
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._staging, ignore_errors=True)
+        if self._created and not self._done:
+            shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,84 @@
+"""Checks of user input that scikit-learn does not make; every message names the columns and says what to do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+MIN_ROWS = 10
+MIN_FEATURES = 2
+
+
+def check_table(X: np.ndarray, names: Sequence[str], who: str) -> None:
+    """Refuse tables on which no honest selection can be made."""
+    n, p = X.shape
+    if n < MIN_ROWS:
+        raise ValueError(f"{who}: at least {MIN_ROWS} rows are needed, got n_samples = {n}.")
+    if p < MIN_FEATURES:
+        raise ValueError(
+            f"{who}: at least {MIN_FEATURES} features are needed, got {p} feature(s): a false discovery rate over a "
+            "single feature says nothing. Use an ordinary test of association."
+        )
+    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
+    if len(constant):
+        raise ValueError(
+            f"{who}: {_columns(constant, names)} constant and cannot carry a signal; drop before selecting."
+        )
+    groups = duplicated_columns(X)
+    if groups:
+        listed = "; ".join(" = ".join(str(names[j]) for j in group) for group in groups[:5])
+        more = f"; and {len(groups) - 5} more" if len(groups) > 5 else ""
+        raise ValueError(
+            f"{who}: exactly equal columns cannot be told apart by any method ({listed}{more}); keep one of each."
+        )
+
+
+def duplicated_columns(X: np.ndarray) -> list[list[int]]:
+    """Groups of columns that are equal entry by entry."""
+    groups: dict[bytes, list[int]] = {}
+    for j in range(X.shape[1]):
+        groups.setdefault(np.ascontiguousarray(X[:, j]).tobytes(), []).append(j)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def resolve_task(y: np.ndarray, task: str, who: str) -> str:
+    """Regression or classification: text, booleans and two distinct values mean classes."""
+    if task not in ("auto", "regression", "classification"):
+        raise ValueError(f"{who}: task must be 'auto', 'regression' or 'classification', got {task!r}.")
+    distinct = np.unique(y)
+    if len(distinct) < 2:
+        kind = "one class" if y.dtype.kind in "OUSb" else "a constant"
+        raise ValueError(f"{who}: y is {kind} ({distinct[0]!r} in every row); there is nothing to explain.")
+    if task != "auto":
+        return task
+    if y.dtype.kind in "OUSb" or len(distinct) == 2:
+        return "classification"
+    if y.dtype.kind in "iu" and len(distinct) <= 10:
+        warnings.warn(
+            f"{who}: y has {len(distinct)} distinct whole numbers and is treated as a measurement (regression). "
+            "If they are classes, pass task='classification'.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return "regression"
+
+
+def encode_response(y: np.ndarray, task: str, who: str) -> np.ndarray:
+    """Finite numbers for regression, class numbers 0..K-1 for classification."""
+    if task == "classification":
+        return np.unique(y, return_inverse=True)[1].astype(float)
+    try:
+        y = y.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{who}: regression needs a numeric y, got values such as {y[0]!r}.") from None
+    if not np.isfinite(y).all():
+        raise ValueError(f"{who}: Input y contains NaN or infinity.")
+    return y
+
+
+def _columns(which: np.ndarray, names: Sequence[str]) -> str:
+    listed = ", ".join(str(names[j]) for j in which[:10])
+    more = f" and {len(which) - 10} more" if len(which) > 10 else ""
+    return f"column {listed} is" if len(which) == 1 else f"columns {listed}{more} are"

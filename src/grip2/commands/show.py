@@ -1,0 +1,71 @@
+"""What a person sees while a command works and when it is done."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from grip2.result import SelectionResult
+from grip2.statistics.base import Progress as ProgressCallback
+
+MAX_SHOWN = 40
+
+# Results go to standard output, everything about the work to standard error.
+output = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[ProgressCallback]:
+    """A progress bar on standard error, as a callback for statistics."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors, transient=True) as bar:
+        task = bar.add_task(label, total=None)
+
+        def update(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield update
+
+
+@contextmanager
+def warnings_as_notices() -> Iterator[None]:
+    """Warnings of the library in one plain line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        notice(message)
+
+
+def notice(text: str) -> None:
+    errors.print("note:", text, style="dim", markup=False)
+
+
+def selection_table(result: SelectionResult) -> Table | str:
+    """The selected features, strongest first; or why there are none."""
+    if not result.selected:
+        return result.reason
+    frame = result.to_frame()
+    frame = frame[frame["selected"]]
+    with_e = "e_value" in frame
+    table = Table(title=f"{len(frame)} of {len(result.W)} features selected at fdr {result.fdr:g}", title_justify="left")
+    table.add_column("feature")
+    for heading in ("W", "q-value", "importance", "of its knockoff", *(["e-value"] if with_e else [])):
+        table.add_column(heading, justify="right")
+    for row in frame.head(MAX_SHOWN).to_dict("records"):
+        cells = [f"{row['W']:.4g}", f"{row['q_value']:.3g}", f"{row['original']:.4g}", f"{row['knockoff']:.4g}"]
+        table.add_row(str(row["name"]), *cells, *([f"{row['e_value']:.3g}"] if with_e else []))
+    if len(frame) > MAX_SHOWN:
+        table.caption = f"and {len(frame) - MAX_SHOWN} more in selection.csv"
+    return table

@@ -1,0 +1,197 @@
+"""Tables from CSV, Parquet and Feather files, made ready for selection; every error names the place and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+READERS = {
+    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
+    ".feather": "feather", ".arrow": "feather",
+}  # fmt: skip
+
+# A text column with more distinct values than this share of the rows is an identifier, not a category.
+MAX_CATEGORY_SHARE = 0.5
+MAX_CATEGORIES = 50
+
+
+class TableError(ValueError):
+    """A table that cannot be used as it is; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class PreparedTable:
+    """Numeric features, the response, and notices of everything that was changed on the way."""
+
+    X: pd.DataFrame
+    y: pd.Series
+    notices: tuple[str, ...]
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a table; the format is told by the file's ending."""
+    path = Path(path)
+    kind = READERS.get(path.suffix.lower())
+    if kind is None:
+        raise TableError(f"{path}: unknown ending {path.suffix!r}; expected one of {', '.join(READERS)}.")
+    if not path.exists():
+        near = difflib.get_close_matches(path.name, [f.name for f in _siblings(path)], n=1)
+        raise TableError(f"{path}: no such file." + (f" Did you mean {near[0]}?" if near else ""))
+    if path.is_dir():
+        raise TableError(f"{path}: is a folder, not a file.")
+    if path.stat().st_size == 0:
+        raise TableError(f"{path}: the file is empty.")
+    try:
+        frame = _read(path, kind)
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"{path}: not UTF-8 text (byte {error.start}). Save it as UTF-8, for example with "
+            "'iconv -f latin1 -t utf-8', and try again."
+        ) from None
+    except PermissionError:
+        raise TableError(f"{path}: no permission to read it.") from None
+    except Exception as error:
+        raise TableError(f"{path}: not a readable {kind} table ({_first_line(error)}).") from None
+    if frame.shape[0] == 0 or frame.shape[1] == 0:
+        raise TableError(f"{path}: the table has {frame.shape[0]} rows and {frame.shape[1]} columns.")
+    return _with_unique_text_names(frame, path)
+
+
+def prepare(
+    frame: pd.DataFrame, target: str, *, drop: Sequence[str] = (), impute: bool = False
+) -> PreparedTable:
+    """Split off the target, drop columns, fill or refuse missing values, and encode text columns."""
+    names = list(frame.columns)
+    for name in (target, *drop):
+        if name not in names:
+            raise TableError(f"there is no column {name!r}." + _suggestion(name, names))
+    notices: list[str] = []
+    y = frame[target]
+    if y.isna().any():
+        raise TableError(
+            f"the target {target!r} is missing in {int(y.isna().sum())} of {len(y)} rows; remove these rows first."
+        )
+    X = frame.drop(columns=[target, *drop])
+    if X.shape[1] == 0:
+        raise TableError(f"no columns are left beside the target {target!r}.")
+    X = _impute(X, notices) if impute else _refuse_missing(X)
+    X = _encode_text(X, notices)
+    infinite = [str(name) for name in X.columns if not np.isfinite(X[name].to_numpy(float)).all()]
+    if infinite:
+        raise TableError(f"infinite values in column {', '.join(infinite[:10])}; replace or drop them.")
+    return PreparedTable(X, _plain_target(y), tuple(notices))
+
+
+def _read(path: Path, kind: str) -> pd.DataFrame:
+    if kind == "parquet":
+        return pd.read_parquet(path)
+    if kind == "feather":
+        return pd.read_feather(path)
+    separator = "\t" if path.suffix.lower() == ".tsv" else None
+    if separator is None:
+        with path.open(encoding="utf-8") as file:
+            head = file.readline()
+        separator = max(",;\t", key=head.count)
+        if "\x00" in head:
+            raise ValueError("binary content")
+        if head.count(separator) == 0:
+            raise ValueError("its first line holds a single column; expected names separated by commas")
+    return pd.read_csv(path, sep=separator, encoding="utf-8")
+
+
+def _siblings(path: Path) -> list[Path]:
+    try:
+        return list(path.parent.iterdir())
+    except OSError:
+        return []
+
+
+def _with_unique_text_names(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    frame.columns = [str(name) for name in frame.columns]
+    repeated = frame.columns[frame.columns.duplicated()].unique()
+    if len(repeated):
+        raise TableError(f"{path}: column names occur more than once: {', '.join(repeated[:10])}.")
+    return frame
+
+
+def _suggestion(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if not near:
+        folded = [other for other in names if other.lower() == name.lower()]
+        near = folded[:1]
+    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return f" Did you mean {near[0]!r}?" if near else f" Columns are: {listed}."
+
+
+def _refuse_missing(X: pd.DataFrame) -> pd.DataFrame:
+    counts = X.isna().sum()
+    missing = counts[counts > 0]
+    if len(missing):
+        listed = ", ".join(f"{name} ({count})" for name, count in missing.head(10).items())
+        more = f" and {len(missing) - 10} more columns" if len(missing) > 10 else ""
+        raise TableError(
+            f"missing values in {listed}{more}. Give --impute to fill them with the median (numbers) or the most "
+            "frequent value (text), or remove them first."
+        )
+    return X
+
+
+def _impute(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
+    filled = X.copy()
+    for name in X.columns[X.isna().any()]:
+        column = X[name]
+        if column.isna().all():
+            raise TableError(f"column {name!r} has no values at all; drop it with --drop.")
+        value = column.median() if _is_number(column) else column.mode().iloc[0]
+        filled[name] = column.fillna(value)
+        notices.append(f"{name}: {int(column.isna().sum())} missing values filled with {value!r}")
+    return filled
+
+
+def _encode_text(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
+    """One 0/1 column per value but the most frequent, named ``column=value``.
+
+    The last value is determined by the others, so with all of them every one would be redundant given the rest, and
+    no method could call any of them important.
+    """
+    parts: list[pd.DataFrame] = []
+    for name in X.columns:
+        column = X[name]
+        if _is_number(column):
+            parts.append(column.astype(float).to_frame())
+            continue
+        column = column.astype(str)
+        counts = column.value_counts()
+        if len(counts) > min(MAX_CATEGORIES, max(2, MAX_CATEGORY_SHARE * len(column))):
+            raise TableError(
+                f"column {name!r} is text with {len(counts)} distinct values (such as {counts.index[0]!r}): an "
+                "identifier or a damaged number rather than a category. Drop it with --drop, or clean it."
+            )
+        reference, levels = counts.index[0], sorted(counts.index[1:])
+        encoded = {f"{name}={level}": (column == level).astype(float) for level in levels}
+        parts.append(pd.DataFrame(encoded, index=X.index))
+        notices.append(
+            f"{name}: text, encoded as {', '.join(encoded) or 'nothing (one value)'}; {reference!r} is the reference"
+        )
+    encoded_table = pd.concat(parts, axis=1)
+    if encoded_table.columns.duplicated().any():
+        clash = encoded_table.columns[encoded_table.columns.duplicated()][0]
+        raise TableError(f"encoding text columns makes the name {clash!r} twice; rename one of them.")
+    return encoded_table
+
+
+def _is_number(column: pd.Series) -> bool:
+    return bool(pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column))
+
+
+def _plain_target(y: pd.Series) -> pd.Series:
+    return y if _is_number(y) and not pd.api.types.is_bool_dtype(y) else y.astype(str)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,75 @@
+"""A selection in words: why it came out as it did, and what its guarantee rests on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from grip2.filter import estimated_fdp
+from grip2.knockoffs import KnockoffSampler
+from grip2.statistics import Statistic
+
+
+def reason_for(
+    W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, offset: int, n_draws: int
+) -> str:
+    """Why these features were selected, or why none were and what would change that."""
+    if n_draws > 1:
+        return _reason_for_draws(q, selected, fdr, n_draws)
+    if selected.any():
+        threshold = W[selected].min()
+        beaten = int(np.sum(W <= -threshold))
+        return (
+            f"{int(selected.sum())} features have W >= {threshold:.3g}, {beaten} have W <= {-threshold:.3g}: "
+            f"estimated false discovery proportion ({offset} + {beaten}) / {int(selected.sum())} = "
+            f"{(offset + beaten) / selected.sum():.3g}, at most {fdr:g}."
+        )
+    positive = int(np.sum(W > 0))
+    parts = [f"Nothing was selected at fdr {fdr:g}."]
+    if offset == 1:
+        needed = math.ceil(round(1 / fdr, 9))
+        parts.append(
+            f"With offset 1 at least {needed} features must be selected together (1 / {fdr:g}), "
+            f"and {positive} of {len(W)} features had W > 0."
+        )
+    else:
+        parts.append(f"{positive} of {len(W)} features had W > 0.")
+    parts.append(_what_would_select(W, offset))
+    return " ".join(parts)
+
+
+def _what_would_select(W: np.ndarray, offset: int) -> str:
+    candidates, estimates = estimated_fdp(W, offset)
+    if not len(candidates) or estimates.min() >= 1:
+        return "No fdr below 1 would select anything: the features do no better than their knockoffs."
+    smallest = estimates.min()
+    count = int(np.sum(W >= candidates[np.flatnonzero(estimates == smallest)[0]]))
+    # Rounded up, so that the level named does select.
+    level = math.ceil(smallest * 1000) / 1000
+    return f"The smallest fdr that would select something is {level:g} ({count} features)."
+
+
+def _reason_for_draws(q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int) -> str:
+    if selected.any():
+        return f"{int(selected.sum())} features pass e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
+    needed = math.ceil(round(2 / fdr, 9))
+    return (
+        f"Nothing was selected at fdr {fdr:g}: no e-value averaged over {n_draws} draws was large enough for e-BH. "
+        f"Each draw is thresholded at half the level and so must select at least {needed} features to count. "
+        "Try fewer draws or a larger fdr."
+        + (f" With these e-values e-BH would select at {q.min():.3g}." if q.min() < 1 else "")
+    )
+
+
+def assumptions_behind(sampler: KnockoffSampler, statistic: Statistic, offset: int) -> list[str]:
+    """What must hold for the false discovery rate to be controlled, one sentence each."""
+    listed = list(sampler.assumptions())
+    if getattr(sampler, "fixed_x", False) and not statistic.gram_based:
+        listed.append(
+            f"Fixed-X knockoffs are proven only for statistics of the Gram matrix [X, Xk]'[X, Xk] and [X, Xk]'y; "
+            f"{type(statistic).__name__} is not one, so control is empirical, as in the paper."
+        )
+    if offset == 0:
+        listed.append("Offset 0 controls a modified false discovery rate, not the rate itself.")
+    return listed

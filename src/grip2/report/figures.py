@@ -1,0 +1,91 @@
+"""Figures of a selection: the W of every feature against the threshold, and one regularization surface."""
+
+from __future__ import annotations
+
+import io
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from grip2.result import SelectionResult, Surface
+
+# Okabe & Ito's palette, which colour-blind readers can tell apart.
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#9A9A9A"
+MAX_BARS = 60
+
+_STYLE = {
+    "svg.fonttype": "none",  # text stays text: smaller, searchable, and drawn in the page's font
+    "svg.hashsalt": "grip2",  # the same figure gives the same bytes
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def statistics_figure(result: SelectionResult) -> Figure:
+    """Bars of W, largest |W| first: what beat its knockoff, what was beaten, and where the threshold lies."""
+    order = np.argsort(-np.abs(result.W), kind="stable")[:MAX_BARS]
+    W, selected = result.W[order], result.selected_mask[order]
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(9.0, 3.9), layout="constrained")
+        axes = figure.subplots()
+        for mask, colour, label in (
+            (selected, BLUE, "selected"),
+            (~selected & (W > 0), GREY, "not selected"),
+            (W < 0, ORANGE, "beaten by its knockoff"),
+        ):
+            places = np.flatnonzero(mask)
+            if len(places):
+                axes.bar(places, W[places], color=colour, width=0.75, label=f"{label} ({len(places)})")
+        axes.axhline(0, color="black", linewidth=0.8)
+        if result.e_values is None and np.isfinite(result.threshold):
+            for level in (result.threshold, -result.threshold):
+                axes.axhline(level, color="black", linewidth=0.8, linestyle="--")
+            axes.text(
+                len(order) - 0.4, result.threshold, "threshold", ha="right", va="bottom", fontsize=8
+            )
+        shown = f"the {len(order)} largest of {len(result.W)}" if len(result.W) > len(order) else "all"
+        axes.set_xlabel(f"features by |W| ({shown})")
+        axes.set_ylabel("W  (feature minus knockoff)")
+        axes.set_xticks(range(len(order)), [result.feature_names[j] for j in order], rotation=90, fontsize=6.5)
+        axes.set_xlim(-0.8, len(order) - 0.2)
+        axes.legend(frameon=False, loc="upper right")
+    return figure
+
+
+def surface_figure(result: SelectionResult, feature: str | None = None) -> Figure | None:
+    """The activity of one feature and of its knockoff over (lambda, a); None where the statistic has no surface."""
+    surface = result.surface
+    if surface is None or len(result.W) == 0:
+        return None
+    j = result.feature_names.index(feature) if feature is not None else int(np.argmax(result.W))
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(9.0, 3.3), layout="constrained")
+        left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+        top = max(surface.original[:, j].max(), surface.knockoff[:, j].max(), 1e-12)
+        name = result.feature_names[j]
+        points = _panel(left, surface, surface.original[:, j], name, top)
+        _panel(right, surface, surface.knockoff[:, j], f"knockoff of {name}", top)
+        left.set_ylabel("a  (penalty geometry)")
+        figure.colorbar(points, ax=[left, right], label="group activity ||w||", shrink=0.9)
+    return figure
+
+
+def to_svg(figure: Figure) -> str:
+    """The figure as an SVG element, ready to stand in a page."""
+    buffer = io.StringIO()
+    with mpl.rc_context(_STYLE):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _panel(axes: mpl.axes.Axes, surface: Surface, activity: np.ndarray, title: str, top: float) -> object:
+    points = axes.scatter(
+        surface.lambda_, surface.a, c=activity, cmap="viridis", vmin=0, vmax=top, s=34, edgecolors="none"
+    )
+    axes.set_xscale("log")
+    axes.set_xlabel("lambda  (penalty strength)")
+    axes.set_title(title, fontsize=9)
+    return points

@@ -1,0 +1,252 @@
+"""`KnockoffSelector`: from a table to a selection, as a scikit-learn feature selector. Wiring only."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import numbers
+import time
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from grip2._random import RandomState, generator_from
+from grip2._validation import check_table, encode_response, resolve_task
+from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values
+from grip2.explain import assumptions_behind, reason_for
+from grip2.filter import check_fdr, knockoff_threshold, q_values
+from grip2.knockoffs import GaussianKnockoffs, KnockoffSampler
+from grip2.result import Importance, SelectionResult
+from grip2.statistics import GRIP2, Statistic
+from grip2.statistics.base import Progress, share_progress
+
+# Draws are computed in groups of this size, whatever the number of workers, so that results do not depend on it.
+DRAWS_PER_GROUP = 8
+
+_REPORTED_PACKAGES = ("grip2", "jax", "numpy", "scipy", "scikit-learn")
+
+
+class KnockoffSelector(SelectorMixin, BaseEstimator):
+    """Select the features that matter, with the false discovery rate controlled.
+
+    Parameters
+    ----------
+    statistic : Statistic or None
+        How importance is measured; None means ``GRIP2()``.
+    knockoffs : KnockoffSampler or None
+        How knockoffs are made; None means Gaussian knockoffs with an estimated covariance.
+    fdr : float
+        Target false discovery rate: at most this share of the selected features is false, on average.
+    offset : {1, 0}
+        1 controls the false discovery rate (knockoff+); 0 selects more and controls only a modified rate.
+    n_draws : int
+        Knockoff copies to draw. More than one makes the selection steadier: the draws are combined by e-values and
+        e-BH, which controls the same rate.
+    task : {"auto", "regression", "classification"}
+        "auto": text, booleans and two distinct values are classes, everything else is a measurement.
+    random_state : int, Generator, RandomState or None
+        The same int gives the same result, in any process and with any ``n_jobs``.
+    n_jobs : int or None
+        Processes for several draws; as in scikit-learn.
+
+    Attributes
+    ----------
+    result_ : SelectionResult
+        Everything: names, W, q-values, reason, assumptions, settings.
+    W_, q_values_, threshold_ : arrays and float
+        The knockoff statistics, the smallest fdr that selects each feature, and the threshold on W.
+    """
+
+    def __init__(
+        self,
+        statistic: Statistic | None = None,
+        knockoffs: KnockoffSampler | None = None,
+        *,
+        fdr: float = 0.1,
+        offset: int = 1,
+        n_draws: int = 1,
+        task: str = "auto",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.statistic = statistic
+        self.knockoffs = knockoffs
+        self.fdr = fdr
+        self.offset = offset
+        self.n_draws = n_draws
+        self.task = task
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:
+        """Select features of the table ``X`` (n, p) for the response ``y`` (n,).
+
+        ``progress`` is called with (work done, work in all) while networks train.
+        """
+        began = time.perf_counter()
+        self._check_parameters()
+        X, y, task = self._checked_data(X, y)
+        rng = generator_from(self.random_state)
+        statistic = GRIP2() if self.statistic is None else self.statistic
+        sampler = clone(GaussianKnockoffs() if self.knockoffs is None else self.knockoffs)
+        self.n_rows_ = len(X)
+        if hasattr(sampler, "augment_rows"):
+            X, y = sampler.augment_rows(X, y, rng=rng)
+        sampler.fit(X)
+        importances = self._draw(statistic, sampler, X, y, task, rng, progress)
+        self.result_ = self._result(importances, statistic, sampler, task, began)
+        self.W_ = self.result_.W
+        self.q_values_ = self.result_.q_values
+        self.threshold_ = self.result_.threshold
+        return self
+
+    def _get_support_mask(self) -> np.ndarray:
+        check_is_fitted(self)
+        return self.result_.selected_mask
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        who = type(self).__name__
+        try:
+            check_fdr(self.fdr)
+        except ValueError as error:
+            raise ValueError(f"{who}: {error}") from None
+        if self.offset not in (0, 1):
+            raise ValueError(f"{who}: offset must be 0 or 1, got {self.offset!r}.")
+        if not isinstance(self.n_draws, numbers.Integral) or self.n_draws < 1:
+            raise ValueError(f"{who}: n_draws must be a whole number of at least 1, got {self.n_draws!r}.")
+        if self.n_draws > 1 and self.offset != 1:
+            raise ValueError(f"{who}: several draws are combined by e-values, which need offset=1.")
+        if self.statistic is not None and not isinstance(self.statistic, Statistic):
+            raise ValueError(
+                f"{who}: statistic must be a grip2.statistics.Statistic such as GRIP2(), "
+                f"got {type(self.statistic).__name__}."
+            )
+        if self.knockoffs is not None and not isinstance(self.knockoffs, KnockoffSampler):
+            raise ValueError(
+                f"{who}: knockoffs must be a grip2.knockoffs.KnockoffSampler such as GaussianKnockoffs(), "
+                f"got {type(self.knockoffs).__name__}."
+            )
+
+    def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, str]:
+        who = type(self).__name__
+        if y is None:
+            raise ValueError(f"{who}: requires y to be passed, but the target y is None.")
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], multi_output=True)
+        y = column_or_1d(y, warn=True)
+        check_table(X, self._names(), who)
+        task = resolve_task(y, self.task, who)
+        return X, encode_response(y, task, who), task
+
+    def _names(self) -> tuple[str, ...]:
+        if hasattr(self, "feature_names_in_"):
+            return tuple(str(name) for name in self.feature_names_in_)
+        return tuple(f"x{j}" for j in range(self.n_features_in_))
+
+    def _draw(
+        self,
+        statistic: Statistic,
+        sampler: KnockoffSampler,
+        X: np.ndarray,
+        y: np.ndarray,
+        task: str,
+        rng: np.random.Generator,
+        progress: Progress | None,
+    ) -> list[Importance]:
+        rngs = rng.spawn(self.n_draws)
+        groups = [rngs[start : start + DRAWS_PER_GROUP] for start in range(0, len(rngs), DRAWS_PER_GROUP)]
+        if len(groups) == 1 or self.n_jobs in (None, 1):
+            parts = [
+                _importances(statistic, sampler, X, y, task, group, share_progress(progress, k, len(groups)))
+                for k, group in enumerate(groups)
+            ]
+        else:
+            parts = Parallel(n_jobs=self.n_jobs)(
+                delayed(_importances)(statistic, sampler, X, y, task, group, None) for group in groups
+            )
+        return [importance for part in parts for importance in part]
+
+    def _result(
+        self,
+        importances: Sequence[Importance],
+        statistic: Statistic,
+        sampler: KnockoffSampler,
+        task: str,
+        began: float,
+    ) -> SelectionResult:
+        original = np.mean([importance.original for importance in importances], axis=0)
+        knockoff = np.mean([importance.knockoff for importance in importances], axis=0)
+        W = original - knockoff
+        if self.n_draws == 1:
+            e = None
+            threshold = knockoff_threshold(W, self.fdr, self.offset)
+            selected, q = W >= threshold, q_values(W, self.offset)
+        else:
+            e = mean_e_values([importance.W for importance in importances], self.fdr)
+            selected, q = e_benjamini_hochberg(e, self.fdr), e_q_values(e)
+            threshold = float(e[selected].min()) if selected.any() else float("inf")
+        seed = self.random_state
+        return SelectionResult(
+            feature_names=self._names(),
+            W=W,
+            q_values=q,
+            selected_mask=selected,
+            original=original,
+            knockoff=knockoff,
+            fdr=float(self.fdr),
+            offset=self.offset,
+            threshold=threshold,
+            reason=reason_for(W, q, selected, self.fdr, self.offset, self.n_draws),
+            assumptions=tuple(assumptions_behind(sampler, statistic, self.offset)),
+            settings=self._settings(statistic, sampler, importances[0]),
+            task=task,
+            n_rows=int(self.n_rows_),
+            seed=int(seed) if isinstance(seed, numbers.Integral) else None,
+            versions={name: importlib.metadata.version(name) for name in _REPORTED_PACKAGES},
+            seconds=time.perf_counter() - began,
+            e_values=e,
+            surface=importances[0].surface,
+        )
+
+    def _settings(
+        self, statistic: Statistic, sampler: KnockoffSampler, importance: Importance
+    ) -> dict[str, Any]:
+        return {
+            "statistic": {"name": type(statistic).__name__, **statistic.get_params(deep=False)},
+            "knockoffs": {"name": type(sampler).__name__, **_small(sampler.get_params(deep=False))},
+            "n_draws": int(self.n_draws),
+            "used": _small(importance.info),
+        }
+
+
+def select(X: Any, y: Any, *, progress: Progress | None = None, **parameters: Any) -> SelectionResult:
+    """Select features in one call: ``KnockoffSelector(**parameters).fit(X, y).result_``."""
+    return KnockoffSelector(**parameters).fit(X, y, progress=progress).result_
+
+
+def _importances(
+    statistic: Statistic,
+    sampler: KnockoffSampler,
+    X: np.ndarray,
+    y: np.ndarray,
+    task: str,
+    rngs: Sequence[np.random.Generator],
+    progress: Progress | None,
+) -> list[Importance]:
+    """One group of draws: sample each knockoff copy, then score them together."""
+    copies = [sampler.sample(X, rng=rng) for rng in rngs]
+    return statistic.importances(X, copies, y, rngs=rngs, task=task, progress=progress)
+
+
+def _small(values: Any) -> dict[str, Any]:
+    """Settings without their long arrays, which belong to the data, not to the choices made."""
+    return {name: value for name, value in dict(values).items() if np.size(value) <= 20 or isinstance(value, dict)}

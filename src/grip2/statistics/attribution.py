@@ -1,0 +1,126 @@
+"""What MALD and DeepSHAP share: a network trained without any penalty, and a score read off it afterwards."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from grip2.network.schedule import Schedule
+from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
+from grip2.result import Importance
+from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.grip import BATCH_BELOW_FLOPS, PAPER_SETTINGS
+from grip2.statistics.inputs import paired_inputs, response
+
+SHARED_SETTINGS = ("steps", "hidden", "depth", "batch_size", "learning_rate")
+
+
+class NetworkAttribution(Statistic):
+    """Base of post-hoc attribution statistics; a subclass implements ``_score`` and has these parameters."""
+
+    steps: int
+    hidden: int
+    depth: int
+    batch_size: int | None
+    learning_rate: float
+    clip_norm: float | None
+
+    @classmethod
+    def paper(cls, setting: str) -> Self:
+        """The network and budget of the paper's experiments: "synthetic", "semireal" or "hiv"."""
+        if setting not in PAPER_SETTINGS:
+            raise ValueError(
+                f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}."
+            )
+        return cls(**{name: PAPER_SETTINGS[setting][name] for name in SHARED_SETTINGS})
+
+    @abstractmethod
+    def _score(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Importance of every column of ``Z`` in the trained network."""
+
+    def _importance(
+        self,
+        X: np.ndarray,
+        Xk: np.ndarray,
+        y: np.ndarray,
+        *,
+        rng: np.random.Generator,
+        task: str,
+        progress: Progress | None,
+    ) -> Importance:
+        return self._importances([(X, Xk)], y, rngs=[rng], task=task, progress=progress)[0]
+
+    def _importances(
+        self,
+        pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+        y: np.ndarray,
+        *,
+        rngs: Sequence[np.random.Generator],
+        task: str,
+        progress: Progress | None,
+    ) -> list[Importance]:
+        if len(pairs) > 1 and not self._is_small(*pairs[0][0].shape):
+            return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
+        target = response(y, task)
+        streams = [rng.spawn(2) for rng in rngs]
+        tables = [paired_inputs(X, Xk, np.float32) for X, Xk in distinct(pairs)]
+        if len(pairs) == 1:
+            runs = [
+                train(
+                    tables[0], target, task=task, config=self._config(), rng=streams[0][0], progress=progress
+                )
+            ]
+        else:
+            shared = len(tables) == 1
+            runs = train_batch(
+                tables[0] if shared else np.stack(tables),
+                target if shared else np.broadcast_to(target, (len(tables), len(target))),
+                task=task,
+                config=self._config(),
+                rngs=[both[0] for both in streams],
+                progress=progress,
+            )
+        return [
+            self._to_importance(run, tables[k % len(tables)], both[1])
+            for k, (run, both) in enumerate(zip(runs, streams, strict=True))
+        ]
+
+    def _to_importance(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> Importance:
+        score, p = self._score(run, Z, rng), Z.shape[1] // 2
+        info: dict[str, Any] = {"loss_curve": run.loss_curve, "stop_reason": run.stop_reason}
+        return Importance(score[:p], score[p:], info)
+
+    def _config(self) -> TrainingConfig:
+        # lambda = gamma = 0 (appendix D.4).
+        schedule = Schedule(kind="fixed", lambda_min=0.0, lambda_max=0.0, block_size=self.steps)
+        return TrainingConfig(
+            schedule=schedule,
+            hidden=self.hidden,
+            depth=self.depth,
+            steps=self.steps,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            deep_l2=0.0,
+            clip_norm=self.clip_norm,
+        )
+
+    def _is_small(self, n_rows: int, n_features: int) -> bool:
+        weights = 2 * n_features * self.hidden + (self.depth - 1) * self.hidden**2
+        return weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS
+
+
+def distinct(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Sequence[tuple[np.ndarray, np.ndarray]]:
+    """One pair where all are the same arrays (members of an ensemble), else all of them."""
+    first = pairs[0]
+    same = all(X is first[0] and Xk is first[1] for X, Xk in pairs)
+    return pairs[:1] if same else pairs
+
+
+def some_rows(Z: np.ndarray, count: int | None, rng: np.random.Generator) -> np.ndarray:
+    """``count`` rows drawn without replacement, or all of them."""
+    if count is not None and count < 1:
+        raise ValueError(f"the number of rows to look at must be at least 1 or None, got {count}.")
+    return Z if count is None or count >= len(Z) else Z[np.sort(rng.permutation(len(Z))[:count])]

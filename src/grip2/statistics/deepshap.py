@@ -1,0 +1,57 @@
+"""DeepSHAP: mean absolute SHAP value of an unpenalised network (appendix "SHAP").
+
+SHAP values are those of shap's ``DeepExplainer``: DeepLIFT's rescale rule against a background set. They
+approximate Shapley values (exactly complete, not exactly fair); as a knockoff statistic they need to be
+neither.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grip2.network.attribution import mean_absolute_shap
+from grip2.network.train import TrainingRun
+from grip2.statistics.attribution import NetworkAttribution, some_rows
+
+
+class DeepSHAP(NetworkAttribution):
+    """``S_j = mean_i |SHAP_j(x_i)|``.
+
+    For several classes the network has one output per class, and S_j is the sum over outputs.
+
+    Parameters
+    ----------
+    steps, hidden, depth, batch_size, learning_rate, clip_norm
+        Of the network and of Adam, as in GRIP2; ``batch_size=None`` trains on all rows.
+    background : int
+        Rows against which the values are computed, drawn at random from the training rows. The paper does not
+        say.
+    rows : int or None
+        Rows over which the mean is taken, drawn at random; None: all. Cost is ``rows * background`` backward
+        passes.
+    """
+
+    def __init__(
+        self,
+        *,
+        steps: int = 3000,
+        hidden: int = 128,
+        depth: int = 2,
+        batch_size: int | None = 256,
+        learning_rate: float = 1e-3,
+        clip_norm: float | None = None,
+        background: int = 100,
+        rows: int | None = 500,
+    ) -> None:
+        self.steps = steps
+        self.hidden = hidden
+        self.depth = depth
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.clip_norm = clip_norm
+        self.background = background
+        self.rows = rows
+
+    def _score(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        background = some_rows(Z, self.background, rng)
+        return mean_absolute_shap(run.parameters, some_rows(Z, self.rows, rng), background)

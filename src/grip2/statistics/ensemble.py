@@ -1,0 +1,73 @@
+"""Seed ensembling: one statistic from several seeds, importances averaged (appendix "Ensembled persistence")."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import clone
+
+from grip2.result import Importance
+from grip2.statistics.base import Progress, Statistic
+
+
+class Ensemble(Statistic):
+    """``S = 1/k sum_m S^(m)`` over k runs of one statistic on the same data, each with its own randomness.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    k : int
+        Members.
+    budget : {"split", "each"}
+        ``"split"``, the paper's equal-compute rule: the statistic's ``steps`` are divided by k (rounded
+        down), so that the ensemble costs what one run costs. ``"each"``: every member has the full budget.
+
+    Small networks are trained as one batched computation.
+    """
+
+    def __init__(self, statistic: Statistic, k: int = 5, *, budget: str = "split") -> None:
+        self.statistic = statistic
+        self.k = k
+        self.budget = budget
+
+    def member(self) -> Statistic:
+        """The statistic that each member runs."""
+        if self.k < 1:
+            raise ValueError(f"Ensemble: k must be at least 1, got {self.k}.")
+        if self.budget not in ("split", "each"):
+            raise ValueError(f"Ensemble: budget must be 'split' or 'each', got {self.budget!r}.")
+        one = clone(self.statistic)
+        if self.budget == "each":
+            return one
+        steps = one.get_params().get("steps")
+        if steps is None:
+            raise ValueError(
+                f"Ensemble: budget='split' divides the steps of a statistic, and {type(one).__name__} has no steps "
+                "set. Set them, or use budget='each'."
+            )
+        if steps < self.k:
+            raise ValueError(f"Ensemble: {steps} steps cannot be split over {self.k} members.")
+        return one.set_params(steps=steps // self.k)
+
+    def _importance(
+        self,
+        X: np.ndarray,
+        Xk: np.ndarray,
+        y: np.ndarray,
+        *,
+        rng: np.random.Generator,
+        task: str,
+        progress: Progress | None,
+    ) -> Importance:
+        found = self.member()._importances(
+            [(X, Xk)] * self.k, y, rngs=rng.spawn(self.k), task=task, progress=progress
+        )
+        info = {
+            "k": self.k,
+            "budget": self.budget,
+            "members": [dict(importance.info) for importance in found],
+        }
+        return Importance(
+            np.mean([importance.original for importance in found], axis=0),
+            np.mean([importance.knockoff for importance in found], axis=0),
+            info,
+        )

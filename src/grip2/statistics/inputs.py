@@ -1,0 +1,30 @@
+"""What every statistic does to the data first: standardise the columns of [X, Xk] and the response."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grip2.statistics.base import standardise
+
+
+def paired_inputs(X: np.ndarray, Xk: np.ndarray, dtype: type = np.float64) -> np.ndarray:
+    """Columns of ``[X, Xk]``, each to mean 0 and deviation 1: without it 0/1 columns have no power."""
+    p = X.shape[1]
+    Z = np.empty((len(X), 2 * p), dtype=dtype)
+    Z[:, :p] = standardise(X)
+    Z[:, p:] = standardise(Xk)
+    return Z
+
+
+def response(y: np.ndarray, task: str) -> np.ndarray:
+    """A standardised response for regression; class numbers are left alone."""
+    return standardise(y) if task == "regression" else y
+
+
+def one_against_rest(y: np.ndarray) -> list[np.ndarray]:
+    """0/1 labels for each two-class problem that several classes pose; two classes pose one."""
+    n_classes = int(y.max()) + 1
+    if n_classes == 1:
+        raise ValueError("classification: y holds one class only, so nothing can be told apart.")
+    which = [1] if n_classes == 2 else range(n_classes)
+    return [(y == k).astype(float) for k in which]

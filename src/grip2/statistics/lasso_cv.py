@@ -1,0 +1,215 @@
+"""Cross-validated lasso on precomputed Gram matrices: the estimate of scikit-learn's ``LassoCV``, several
+times faster.
+
+Exact up to the duality-gap tolerance of the coordinate descent, which is scikit-learn's own. The time is
+saved in two places. One Gram matrix of all rows is built fold by fold, and the one a fold trains on is that
+sum less the fold's own part (down-dating), so five folds cost one pass over the data, not five. And all folds
+go down the path of penalties together, so that it can be left when the error has clearly turned: the last
+third of a path, where nearly every column is active, takes most of the time and never holds the minimum of a
+curve that has risen that far.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lasso_path
+from sklearn.model_selection import KFold
+
+# The path is left when the error exceeds its minimum by this many standard errors of the paired difference
+# over folds,
+LEAVE_AFTER_ERRORS = 3.0
+# and lies this many grid points behind it.
+LEAVE_AFTER_POINTS = 10
+CHUNK = 5  # grid points between two looks at the error
+
+Folds = Sequence[np.ndarray]  # row numbers held out by each fold
+
+
+class Moments(NamedTuple):
+    """All a lasso needs to know of centred data, per row: ``Z'Z / n``, ``Z'y / n`` and ``y'y / n``."""
+
+    gram: np.ndarray
+    cross: np.ndarray
+    response: float
+
+
+@dataclass(frozen=True)
+class LassoFit:
+    """A lasso at the penalty with the smallest cross-validated error."""
+
+    coefficients: np.ndarray  # (columns,)
+    intercept: float
+    lambda_: float
+    lambdas: np.ndarray  # (visited,) descending; the part of the grid that was looked at
+    errors: np.ndarray  # (visited, folds) held-out mean squared error
+    r2: float  # cross-validated share of the variance explained, at lambda_
+    converged: bool  # False: some fit used all its iterations, at a penalty smaller than needed as a rule
+
+
+def draw_folds(n_rows: int, n_folds: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Random folds: rows sorted by the response, as tables often are, would make contiguous ones useless."""
+    if not 2 <= n_folds <= n_rows:
+        raise ValueError(f"folds must be between 2 and the number of rows, {n_rows}, got {n_folds}.")
+    order = rng.permutation(n_rows)
+    return [np.sort(order[held_out]) for _, held_out in KFold(n_folds).split(order)]
+
+
+def lambda_grid(largest: float, n_lambdas: int, ratio: float) -> np.ndarray:
+    """``n_lambdas`` penalties from ``largest`` to ``ratio * largest``, equally spaced on the log scale."""
+    largest = max(
+        largest, float(np.finfo(float).tiny) / ratio
+    )  # a constant response has no correlation at all
+    return np.geomspace(largest, largest * ratio, n_lambdas)
+
+
+def moments(Z: np.ndarray, y: np.ndarray) -> Moments:
+    """Moments of centred copies of ``Z`` and ``y``."""
+    n, mean, y_mean = len(Z), Z.mean(axis=0), float(y.mean())
+    gram = (Z.T @ Z) / n - np.outer(mean, mean)
+    return Moments(gram, Z.T @ y / n - mean * y_mean, float(y @ y) / n - y_mean**2)
+
+
+def lasso_cv(
+    Z: np.ndarray,
+    y: np.ndarray,
+    *,
+    folds: Folds,
+    n_lambdas: int = 100,
+    ratio: float = 1e-3,
+    tolerance: float = 1e-4,
+    max_iterations: int = 5000,
+    whole_path: bool = False,
+) -> LassoFit:
+    """The lasso ``min 1/(2n) ||y - b0 - Z b||^2 + lambda ||b||_1`` at the cross-validated lambda.
+
+    ``whole_path=True`` looks at every lambda of the grid, whatever the error does.
+    """
+    Z, y = np.asarray(Z, dtype=float), np.asarray(y, dtype=float)
+    all_rows, parts = _moments_by_fold(Z, y, folds)
+    lambdas = lambda_grid(float(np.max(np.abs(all_rows.cross))), n_lambdas, ratio)
+    solver = _Solver(tolerance, max_iterations)
+    errors = np.empty((0, len(folds)))
+    coefficients = [np.zeros(Z.shape[1]) for _ in folds]
+    while len(errors) < n_lambdas and (whole_path or not has_turned(errors)):
+        chunk = lambdas[len(errors) : len(errors) + CHUNK]
+        found = np.empty((len(chunk), len(folds)))
+        for k, rows in enumerate(folds):
+            path = solver.path(parts[k].training, chunk, coefficients[k])
+            coefficients[k] = path[:, -1]
+            residual = (y[rows] - parts[k].y_mean)[:, None] - (Z[rows] - parts[k].mean) @ path
+            found[:, k] = np.mean(residual**2, axis=0)
+        errors = np.vstack([errors, found])
+    mean_error = errors.mean(axis=1)
+    best = int(np.argmin(mean_error))
+    final = solver.path(all_rows, lambdas[: best + 1], np.zeros(Z.shape[1]))[:, -1]
+    return LassoFit(
+        coefficients=final,
+        intercept=float(y.mean() - Z.mean(axis=0) @ final),
+        lambda_=float(lambdas[best]),
+        lambdas=lambdas[: len(errors)],
+        errors=errors,
+        r2=1.0 - float(mean_error[best]) / all_rows.response if all_rows.response > 0 else 0.0,
+        converged=solver.converged,
+    )
+
+
+def gram_path(
+    problem: Moments,
+    lambdas: np.ndarray,
+    *,
+    start: np.ndarray | None = None,
+    tolerance: float = 1e-4,
+    max_iterations: int = 5000,
+) -> np.ndarray:
+    """Lasso coefficients (columns, penalties) along descending penalties, each started from the one before."""
+    start = np.zeros(len(problem.cross)) if start is None else start
+    return _Solver(tolerance, max_iterations).path(problem, lambdas, start)
+
+
+class _Fold(NamedTuple):
+    training: Moments
+    mean: np.ndarray  # of the training rows
+    y_mean: float
+
+
+class _Solver:
+    """Coordinate descent of scikit-learn, fed with moments only; remembers whether every fit converged."""
+
+    def __init__(self, tolerance: float, max_iterations: int) -> None:
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.converged = True
+
+    def path(self, problem: Moments, lambdas: np.ndarray, start: np.ndarray) -> np.ndarray:
+        # With a Gram matrix given, scikit-learn reads from X its shape and from y its squared length, no
+        # more: moments per row are those of a table with one row.
+        one_row = np.zeros((1, len(start)), order="F")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            _, coefficients, _ = lasso_path(
+                one_row,
+                np.array([np.sqrt(problem.response)]),
+                alphas=lambdas,
+                precompute=problem.gram,
+                Xy=problem.cross,
+                coef_init=start,
+                tol=self.tolerance,
+                max_iter=self.max_iterations,
+                check_input=False,
+            )
+        self.converged &= not caught
+        return coefficients
+
+
+def has_turned(errors: np.ndarray) -> bool:
+    """Has the mean held-out error risen beyond doubt above its minimum?"""
+    if not len(errors):
+        return False
+    best = int(np.argmin(errors.mean(axis=1)))
+    if len(errors) - 1 - best < LEAVE_AFTER_POINTS:
+        return False
+    rise = errors[-1] - errors[best]
+    return bool(rise.mean() > LEAVE_AFTER_ERRORS * rise.std(ddof=1) / np.sqrt(len(rise)))
+
+
+def _moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moments, list[_Fold]]:
+    """Moments of all rows and of the training rows of every fold, in one pass over the data."""
+    # Shifted by the overall means first: down-dating then subtracts small numbers from small numbers.
+    shift, y_shift = Z.mean(axis=0), float(y.mean())
+    sums = []
+    for rows in folds:
+        part, response = Z[rows] - shift, y[rows] - y_shift
+        sums.append(
+            _Sums(
+                len(rows), part.sum(0), response.sum(), part.T @ part, part.T @ response, response @ response
+            )
+        )
+    total = _Sums(*(sum(column) for column in zip(*sums, strict=True)))
+    parts = []
+    for held_out in sums:
+        rest = _Sums(*(whole - part for whole, part in zip(total, held_out, strict=True)))
+        training = _centred(rest)
+        parts.append(_Fold(training, shift + rest.z / rest.n, y_shift + float(rest.y / rest.n)))
+    return _centred(total), parts
+
+
+class _Sums(NamedTuple):
+    n: float
+    z: np.ndarray
+    y: float
+    zz: np.ndarray
+    zy: np.ndarray
+    yy: float
+
+
+def _centred(sums: _Sums) -> Moments:
+    mean, y_mean = sums.z / sums.n, sums.y / sums.n
+    gram = sums.zz / sums.n
+    gram -= np.outer(mean, mean)
+    return Moments(gram, sums.zy / sums.n - mean * y_mean, max(float(sums.yy / sums.n - y_mean**2), 0.0))

@@ -1,0 +1,56 @@
+"""MALD: mean absolute local derivative of an unpenalised network (appendix D.4).
+
+A knockoff statistic for any network; how much of the signal it shows depends on how well the network, which
+nothing keeps from memorising, generalises.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grip2.network.attribution import mean_absolute_gradient
+from grip2.network.train import TrainingRun
+from grip2.statistics.attribution import NetworkAttribution, some_rows
+
+
+class MALD(NetworkAttribution):
+    """``S_j = mean_i |d g(x_i) / d x_ij|^power``, exact derivatives by automatic differentiation.
+
+    For several classes g has one output per class, and S_j is the sum over outputs.
+
+    Parameters
+    ----------
+    steps, hidden, depth, batch_size, learning_rate, clip_norm
+        Of the network and of Adam, as in GRIP2; ``batch_size=None`` trains on all rows.
+    power : float
+        The appendix's r. Paper: 1.
+    rows : int or None
+        Training rows over which the mean is taken, drawn at random; None: all. The paper takes "a subset of
+        batches".
+    """
+
+    def __init__(
+        self,
+        *,
+        steps: int = 3000,
+        hidden: int = 128,
+        depth: int = 2,
+        batch_size: int | None = 256,
+        learning_rate: float = 1e-3,
+        clip_norm: float | None = None,
+        power: float = 1.0,
+        rows: int | None = 10_000,
+    ) -> None:
+        self.steps = steps
+        self.hidden = hidden
+        self.depth = depth
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.clip_norm = clip_norm
+        self.power = power
+        self.rows = rows
+
+    def _score(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if not self.power > 0:
+            raise ValueError(f"MALD: power must be positive, got {self.power}.")
+        return mean_absolute_gradient(run.parameters, some_rows(Z, self.rows, rng), power=self.power)

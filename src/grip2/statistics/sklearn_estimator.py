@@ -1,0 +1,86 @@
+"""Any scikit-learn estimator with ``coef_`` or ``feature_importances_`` as a knockoff statistic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+
+from grip2.result import Importance
+from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.inputs import paired_inputs, response
+
+
+class FromEstimator(Statistic):
+    """S_j is what the fitted estimator says of column j: ``|coef_|`` or ``feature_importances_``.
+
+    ``FromEstimator(RidgeCV())`` is a statistic. The estimator is cloned, its ``random_state`` (and those
+    nested inside it) set from our stream, and fitted on the standardised columns of [X, Xk]; y is
+    standardised for regression. A pipeline is asked at its last step, a search at its best estimator;
+    coefficients of several outputs or classes are summed in absolute value.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator
+        A regressor for regression, a classifier for classes.
+    """
+
+    def __init__(self, estimator: BaseEstimator) -> None:
+        self.estimator = estimator
+
+    def _importance(
+        self,
+        X: np.ndarray,
+        Xk: np.ndarray,
+        y: np.ndarray,
+        *,
+        rng: np.random.Generator,
+        task: str,
+        progress: Progress | None,
+    ) -> Importance:
+        return fit_and_read(self.estimator, X, Xk, y, rng=rng, task=task)
+
+
+def fit_and_read(
+    estimator: BaseEstimator,
+    X: np.ndarray,
+    Xk: np.ndarray,
+    y: np.ndarray,
+    *,
+    rng: np.random.Generator,
+    task: str,
+) -> Importance:
+    """Fit a clone of ``estimator`` on [X, Xk] and read the importance of every column off it."""
+    wrong = is_classifier(estimator) if task == "regression" else is_regressor(estimator)
+    if wrong:
+        raise ValueError(
+            f"FromEstimator: the task is {task}, but {type(estimator).__name__} is for the other kind of response."
+        )
+    model, p = clone(estimator), X.shape[1]
+    seeds = sorted(name for name in model.get_params() if name.split("__")[-1] == "random_state")
+    model.set_params(**{name: int(rng.integers(2**31)) for name in seeds})
+    labels = y.astype(int) if task == "classification" else response(y, task)
+    model.fit(paired_inputs(X, Xk), labels)
+    score = _read(model)
+    if score.shape != (2 * p,):
+        raise ValueError(
+            f"FromEstimator: {type(estimator).__name__} has importances of shape {score.shape} for {2 * p} "
+            "columns; steps that add or drop columns cannot be used."
+        )
+    return Importance(score[:p], score[p:], {"estimator": repr(estimator)})
+
+
+def _read(model: Any) -> np.ndarray:
+    for inside in ("best_estimator_", "_final_estimator"):
+        if hasattr(model, inside):
+            return _read(getattr(model, inside))
+    if hasattr(model, "feature_importances_"):
+        return np.asarray(model.feature_importances_, dtype=float)
+    if hasattr(model, "coef_"):
+        coefficients = np.abs(np.asarray(model.coef_, dtype=float))
+        return coefficients.reshape(-1, coefficients.shape[-1]).sum(axis=0)
+    raise ValueError(
+        f"FromEstimator: {type(model).__name__} has neither coef_ nor feature_importances_ after fit; "
+        "wrap an estimator that has one of them."
+    )
