@@ -62,9 +62,12 @@ def select(
     target: Annotated[str, typer.Option("--target", "-t", help="The column to explain.")],
     out: Out,
     fdr: Annotated[
-        float, typer.Option(help="Target false discovery rate: the share of false features to accept, on average.")
+        float,
+        typer.Option(help="Target false discovery rate: the share of false features to accept, on average."),
     ] = 0.1,
-    statistic: Annotated[str, typer.Option(help="How importance is measured, for example grip2 or lcd (lasso).")] = "grip2",
+    statistic: Annotated[
+        str, typer.Option(help="How importance is measured, for example grip2 or lcd (lasso).")
+    ] = "grip2",
     knockoffs: Annotated[str, typer.Option(help="How knockoffs are made: copula, gaussian or fixed.")] = "copula",
     draws: Annotated[
         int, typer.Option(help="Knockoff copies; several give a steadier selection, and take longer.", min=1)

@@ -12,13 +12,19 @@ from grip2.statistics import Statistic
 
 
 def reason_for(
-    W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, offset: int, n_draws: int
+    W: np.ndarray,
+    q: np.ndarray,
+    selected: np.ndarray,
+    threshold: float,
+    *,
+    fdr: float,
+    offset: int,
+    n_draws: int,
 ) -> str:
     """Why these features were selected, or why none were and what would change that."""
     if n_draws > 1:
         return _reason_for_draws(q, selected, fdr, n_draws)
     if selected.any():
-        threshold = W[selected].min()
         beaten = int(np.sum(W <= -threshold))
         return (
             f"{int(selected.sum())} features have W >= {threshold:.3g}, {beaten} have W <= {-threshold:.3g}: "

@@ -46,9 +46,9 @@ def _jaccard(first: set, second: set) -> float:
 
 
 def _as_sets(selected: Selection, truth: Selection) -> tuple[set, set]:
-    masks = [np.asarray(value).dtype == bool and np.size(value) > 0 for value in (selected, truth)]
-    if all(masks) and np.shape(selected) != np.shape(truth):
-        raise ValueError(f"masks of different lengths: {np.shape(selected)} and {np.shape(truth)}.")
+    arrays = [np.asarray(value) for value in (selected, truth)]
+    if all(array.dtype == bool for array in arrays) and arrays[0].shape != arrays[1].shape:
+        raise ValueError(f"masks of different lengths: {arrays[0].shape} and {arrays[1].shape}.")
     return _as_set(selected), _as_set(truth)
 
 

@@ -141,7 +141,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         who = type(self).__name__
         if y is None:
             raise ValueError(f"{who}: requires y to be passed, but the target y is None.")
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], multi_output=True)
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", multi_output=True)
         y = column_or_1d(y, warn=True)
         check_table(X, self._names(), who)
         task = resolve_task(y, self.task, who)
@@ -205,7 +205,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             fdr=float(self.fdr),
             offset=self.offset,
             threshold=threshold,
-            reason=reason_for(W, q, selected, self.fdr, self.offset, self.n_draws),
+            reason=reason_for(W, q, selected, threshold, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws),
             assumptions=tuple(assumptions_behind(sampler, statistic, self.offset)),
             settings=self._settings(statistic, sampler, importances[0]),
             task=task,
@@ -217,9 +217,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             surface=importances[0].surface,
         )
 
-    def _settings(
-        self, statistic: Statistic, sampler: KnockoffSampler, importance: Importance
-    ) -> dict[str, Any]:
+    def _settings(self, statistic: Statistic, sampler: KnockoffSampler, importance: Importance) -> dict[str, Any]:
         return {
             "statistic": {"name": type(statistic).__name__, **statistic.get_params(deep=False)},
             "knockoffs": {"name": type(sampler).__name__, **_small(sampler.get_params(deep=False))},

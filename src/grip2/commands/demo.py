@@ -67,7 +67,9 @@ def _scores(result: SelectionResult, truth: set[str]) -> tuple[float, float]:
 
 def _sentence(label: str, result: SelectionResult, truth: set[str]) -> str:
     fdp, found = _scores(result, truth)
-    return f"{label}: {len(result.selected)} selected, {found:.0%} of the truth found, {fdp:.0%} of the selection false."
+    return (
+        f"{label}: {len(result.selected)} selected, {found:.0%} of the truth found, {fdp:.0%} of the selection false."
+    )
 
 
 def _comparison(results: dict[str, SelectionResult], truth: set[str]) -> Table:

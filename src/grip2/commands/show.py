@@ -59,12 +59,19 @@ def selection_table(result: SelectionResult) -> Table | str:
     frame = result.to_frame()
     frame = frame[frame["selected"]]
     with_e = "e_value" in frame
-    table = Table(title=f"{len(frame)} of {len(result.W)} features selected at fdr {result.fdr:g}", title_justify="left")
+    table = Table(
+        title=f"{len(frame)} of {len(result.W)} features selected at fdr {result.fdr:g}", title_justify="left"
+    )
     table.add_column("feature")
     for heading in ("W", "q-value", "importance", "of its knockoff", *(["e-value"] if with_e else [])):
         table.add_column(heading, justify="right")
     for row in frame.head(MAX_SHOWN).to_dict("records"):
-        cells = [f"{row['W']:.4g}", f"{row['q_value']:.3g}", f"{row['original']:.4g}", f"{row['knockoff']:.4g}"]
+        cells = [
+            f"{row['W']:.4g}",
+            f"{row['q_value']:.3g}",
+            f"{row['original']:.4g}",
+            f"{row['knockoff']:.4g}",
+        ]
         table.add_row(str(row["name"]), *cells, *([f"{row['e_value']:.3g}"] if with_e else []))
     if len(frame) > MAX_SHOWN:
         table.caption = f"and {len(frame) - MAX_SHOWN} more in selection.csv"

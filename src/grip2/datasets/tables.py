@@ -62,9 +62,7 @@ def read_table(path: Path) -> pd.DataFrame:
     return _with_unique_text_names(frame, path)
 
 
-def prepare(
-    frame: pd.DataFrame, target: str, *, drop: Sequence[str] = (), impute: bool = False
-) -> PreparedTable:
+def prepare(frame: pd.DataFrame, target: str, *, drop: Sequence[str] = (), impute: bool = False) -> PreparedTable:
     """Split off the target, drop columns, fill or refuse missing values, and encode text columns."""
     names = list(frame.columns)
     for name in (target, *drop):
@@ -167,7 +165,7 @@ def _encode_text(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
             continue
         column = column.astype(str)
         counts = column.value_counts()
-        if len(counts) > min(MAX_CATEGORIES, max(2, MAX_CATEGORY_SHARE * len(column))):
+        if len(counts) > min(MAX_CATEGORIES, max(5, MAX_CATEGORY_SHARE * len(column))):
             raise TableError(
                 f"column {name!r} is text with {len(counts)} distinct values (such as {counts.index[0]!r}): an "
                 "identifier or a damaged number rather than a category. Drop it with --drop, or clean it."

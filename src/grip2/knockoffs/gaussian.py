@@ -5,54 +5,98 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky
-from sklearn.covariance import ledoit_wolf
 
-from grip2.knockoffs.base import KnockoffSampler
-from grip2.knockoffs.s_matrix import equicorrelated
+from grip2.knockoffs.base import KnockoffSampler, as_matrix, row_blocks
+from grip2.knockoffs.conditional import ConditionalGaussian
+from grip2.knockoffs.covariance import mean_and_scale, shrunk_covariance, stabilised
+from grip2.knockoffs.s_matrix import choose_s
 
 
 class GaussianKnockoffs(KnockoffSampler):
-    """Second-order Gaussian knockoffs; exact for normal X with known covariance, approximate otherwise.
+    """Second-order Gaussian knockoffs; exact for normal X with known mean and covariance, approximate otherwise.
 
     Parameters
     ----------
     mean, covariance : array or None
-        Of the rows of X. None: estimated in ``fit`` (sample mean, Ledoit-Wolf covariance).
-    s : {"equi"}
-        How the diagonal of S is chosen.
+        Of the rows of X. None: estimated in ``fit`` (sample mean, Ledoit-Wolf covariance on the correlation scale).
+    s : {"mvr", "maxent", "sdp", "equi"} or array
+        How the diagonal of S is chosen, or its values in the units of the covariance.
+
+    Attributes
+    ----------
+    mean_, covariance_, s_ : what the knockoffs were built with, repairs included.
+    shrinkage_ : weight of the shrinkage target in ``covariance_``; None when the covariance was given.
+    ridge_, jitter_ : relative size of the numerical repairs, 0.0 when none was needed.
     """
 
     def __init__(
-        self, mean: np.ndarray | None = None, covariance: np.ndarray | None = None, s: str = "equi"
+        self,
+        mean: np.ndarray | None = None,
+        covariance: np.ndarray | None = None,
+        s: str | np.ndarray = "mvr",
     ) -> None:
         self.mean = mean
         self.covariance = covariance
         self.s = s
 
     def fit(self, X: np.ndarray, y: None = None) -> Self:
-        X = np.asarray(X, dtype=float)
-        self.n_features_in_ = X.shape[1]
-        self.mean_ = X.mean(axis=0) if self.mean is None else np.asarray(self.mean, float)
-        self.covariance_ = ledoit_wolf(X)[0] if self.covariance is None else np.asarray(self.covariance, float)
-        self.s_ = equicorrelated(self.covariance_)
-        S = np.diag(self.s_)
-        self._A = cho_solve(cho_factor(self.covariance_), S)
-        M = 2 * S - S @ self._A
-        M = (M + M.T) / 2
-        jitter = 1e-10 * np.trace(M) / len(M)
-        self._C = cholesky(M + jitter * np.eye(len(M)), lower=True)
+        """Estimate what was not given, choose s, factorise."""
+        who = type(self).__name__
+        matrix = as_matrix(X, who)
+        p = matrix.shape[1]
+        if self.covariance is None:
+            estimate = shrunk_covariance(X, who=who)
+            mean, Sigma = estimate.mean, estimate.covariance
+            self.shrinkage_: float | None = estimate.shrinkage
+        else:
+            mean, Sigma = None, np.asarray(self.covariance, dtype=float)
+            self.shrinkage_ = None
+            if Sigma.shape != (p, p):
+                raise ValueError(f"{who}: covariance must be {p} x {p} for {p} columns, got shape {Sigma.shape}.")
+        if self.mean is not None:
+            mean = np.asarray(self.mean, dtype=float)
+            if mean.shape != (p,):
+                raise ValueError(f"{who}: mean must hold {p} values, got shape {mean.shape}.")
+        self.mean_ = mean_and_scale(matrix)[0] if mean is None else mean
+        self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
+        self.s_ = choose_s(self.s, self.covariance_, who=who)
+        self._law = ConditionalGaussian(self.mean_, self.covariance_, self.s_, who=who)
+        self.jitter_ = self._law.jitter
+        self.n_features_in_ = p
         return self
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        noise = rng.standard_normal(X.shape)
-        return X - (X - self.mean_) @ self._A + noise @ self._C.T
+        law = self._law.astype(X.dtype)
+        out = np.empty(X.shape, X.dtype)
+        for rows in row_blocks(X):
+            out[rows] = law.draw(X[rows], rng)
+        return out
 
     def assumptions(self) -> list[str]:
-        known = self.covariance is not None
-        return [
-            "The rows of X are independent draws from one multivariate normal distribution.",
-            "Its covariance is the one given."
-            if known
-            else "Its covariance was estimated from the same rows (Ledoit-Wolf), so control is approximate.",
-        ]
+        """What the guarantee rests on, one sentence each."""
+        known = []
+        if self.mean is not None:
+            known.append("mean")
+        if self.covariance is not None:
+            known.append("covariance")
+        texts = ["The rows of X are independent draws from one multivariate normal distribution."]
+        if known:
+            texts.append(f"Its {' and '.join(known)} {'are' if len(known) == 2 else 'is'} exactly the one given.")
+        if self.covariance is None:
+            texts.append(
+                "Its covariance was estimated from the same rows (Ledoit-Wolf), so control is approximate; the error "
+                "shrinks as rows are added."
+            )
+        if self.mean is None:
+            texts.append("Its mean was estimated from the same rows.")
+        return texts + repairs(self.ridge_, self.jitter_)
+
+
+def repairs(ridge: float, jitter: float) -> list[str]:
+    """Sentences for the numerical repairs that were made."""
+    texts = []
+    if ridge:
+        texts.append(f"The covariance was singular: a ridge of {ridge:.2g} times each variance was added.")
+    if jitter:
+        texts.append(f"A jitter of {jitter:.0e} times each conditional variance was added to factorise.")
+    return texts

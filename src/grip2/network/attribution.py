@@ -28,9 +28,7 @@ def mean_absolute_gradient(
     enable_cache()
     total = np.zeros(x.shape[1])
     for start in range(0, len(x), batch_size):
-        total += np.asarray(
-            _gradient_sum(parameters, *_padded(x[start : start + batch_size], batch_size), power)
-        )
+        total += np.asarray(_gradient_sum(parameters, *_padded(x[start : start + batch_size], batch_size), power))
     return total / len(x)
 
 

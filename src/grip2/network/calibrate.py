@@ -15,7 +15,6 @@ from grip2.network.penalty import group_penalty
 from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingConfig, train
 
-
 # Omega and its approach in units of lambda*, the strength that predicts best; chosen on linear, absolute-value, product,
 # sign and sine signals with n from 1,000 to 10,000.
 OMEGA_AROUND_BEST = (1.0, 5.0)

@@ -26,8 +26,9 @@ def enable_cache() -> Path | None:
     choice = os.environ.get(VARIABLE, "")
     if choice.lower() in ("off", "0", "no", "false"):
         return None
-    if jax.config.jax_compilation_cache_dir is not None:
-        return Path(jax.config.jax_compilation_cache_dir)
+    given = jax.config.values["jax_compilation_cache_dir"]
+    if given is not None:
+        return Path(given)
     folder = Path(choice) if choice else default_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import itertools
 
 Array = Any  # a NumPy or JAX array; the engine is the only place where both occur
 
@@ -25,9 +26,7 @@ class Layer(NamedTuple):
 Parameters = tuple[Layer, ...]
 
 
-def initialise(
-    n_inputs: int, hidden: int, depth: int, n_outputs: int, *, rng: np.random.Generator
-) -> Parameters:
+def initialise(n_inputs: int, hidden: int, depth: int, n_outputs: int, *, rng: np.random.Generator) -> Parameters:
     """Draw starting parameters that treat every input column alike.
 
     Weights and biases of a layer are independent draws from one uniform distribution on +-1 / sqrt(fan-in), so the
@@ -36,7 +35,7 @@ def initialise(
     """
     sizes = [n_inputs, *([hidden] * depth), n_outputs]
     layers = []
-    for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True):
+    for fan_in, fan_out in itertools.pairwise(sizes):
         bound = 1.0 / np.sqrt(fan_in)
         weight = rng.uniform(-bound, bound, size=(fan_in, fan_out))
         layers.append(Layer(weight, rng.uniform(-bound, bound, size=fan_out)))

@@ -54,9 +54,7 @@ class PairwiseConfig:
         if not self.l1 >= 0:
             raise ValueError(f"DeepPINK: l1 must not be negative, got {self.l1}.")
         if self.activation not in ACTIVATIONS:
-            raise ValueError(
-                f"DeepPINK: activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}."
-            )
+            raise ValueError(f"DeepPINK: activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}.")
 
 
 @dataclass(frozen=True)
@@ -96,8 +94,7 @@ def initialise_pairwise(
     """Filters at one constant, so that no pair starts with a winner; layers Glorot normal, biases zero."""
     sizes = [n_pairs, *([config.hidden] * config.depth), n_outputs]
     layers = tuple(
-        Layer(rng.standard_normal((a, b)) * np.sqrt(2.0 / (a + b)), np.zeros(b))
-        for a, b in itertools.pairwise(sizes)
+        Layer(rng.standard_normal((a, b)) * np.sqrt(2.0 / (a + b)), np.zeros(b)) for a, b in itertools.pairwise(sizes)
     )
     return PairwiseParameters(np.full((2, n_pairs), config.filter_start), np.zeros(n_pairs), layers)
 
@@ -125,9 +122,7 @@ def train_pairwise(
     shared = len(tables) == 1
     x = jnp.asarray(tables[0] if shared else np.stack(tables), jnp.float32)
     targets = jnp.asarray(y, jnp.float32)
-    parameters = jax.tree.map(
-        lambda *leaves: jnp.stack([jnp.asarray(v, jnp.float32) for v in leaves]), *started
-    )
+    parameters = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(v, jnp.float32) for v in leaves]), *started)
     run = _compiled(loss_name, config.activation, shared)
     numbers = (jnp.float32(config.learning_rate), jnp.float32(config.l1))
     state = (parameters, jax.vmap(_optimiser(numbers[0]).init)(parameters))
@@ -149,10 +144,7 @@ def train_pairwise(
         stopped = progress is not None and progress(done, config.steps) is False
     reason = "all steps done" if done == config.steps else f"stopped by the caller after {done} steps"
     trained, curve = jax.tree.map(np.asarray, state[0]), np.concatenate(losses, axis=1)
-    return [
-        PairwiseRun(jax.tree.map(lambda leaf, k=k: leaf[k], trained), curve[k], reason)
-        for k in range(len(rngs))
-    ]
+    return [PairwiseRun(jax.tree.map(lambda leaf, k=k: leaf[k], trained), curve[k], reason) for k in range(len(rngs))]
 
 
 def _optimiser(learning_rate: Any) -> optax.GradientTransformation:
@@ -162,9 +154,7 @@ def _optimiser(learning_rate: Any) -> optax.GradientTransformation:
 @functools.cache
 def _compiled(loss_name: str, activation: str, shared: bool) -> Any:
     run = functools.partial(_advance, loss_name=loss_name, activation=activation)
-    return jax.jit(
-        jax.vmap(run, in_axes=(0, None if shared else 0, None, 0, None, None, None)), donate_argnums=(0,)
-    )
+    return jax.jit(jax.vmap(run, in_axes=(0, None if shared else 0, None, 0, None, None, None)), donate_argnums=(0,))
 
 
 def _advance(

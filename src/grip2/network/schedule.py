@@ -72,9 +72,7 @@ class Schedule:
         if self.warmup < 0:
             raise ValueError(f"Schedule: warmup must not be negative, got {self.warmup}.")
         if self.approach_from is not None and not 0 < self.approach_from <= self.lambda_min:
-            raise ValueError(
-                f"Schedule: approach_from must be in (0, lambda_min], got {self.approach_from}."
-            )
+            raise ValueError(f"Schedule: approach_from must be in (0, lambda_min], got {self.approach_from}.")
 
     @property
     def lambda_fixed(self) -> float:
@@ -105,7 +103,8 @@ class Schedule:
         if self.kind not in ("block_2d", "block_1d", "minibatch"):
             return np.full(n_blocks, self.lambda_fixed), everywhere
         if self.approach_from is None:
-            return np.exp(rng.uniform(*np.log([self.lambda_min, self.lambda_max]), size=n_blocks)), everywhere
+            lo, hi = np.log(self.lambda_min), np.log(self.lambda_max)
+            return np.exp(rng.uniform(lo, hi, size=n_blocks)), everywhere
         path = np.geomspace(self.approach_from, self.lambda_max, n_blocks)
         recorded = path >= self.lambda_min
         recorded[-1] = True

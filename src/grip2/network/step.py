@@ -100,9 +100,7 @@ def advance(
         gradient, prediction = jax.grad(prediction_and_decay, has_aux=True)(parameters, xb, yb)
         # The deep penalty does not touch the first layer, so this is the gradient of the prediction loss alone there.
         of_loss = gradient[0].weight
-        of_penalty = plan.lambda_[t] * jax.grad(group_penalty)(
-            parameters[0].weight, plan.a[t], hyper.epsilon
-        )
+        of_penalty = plan.lambda_[t] * jax.grad(group_penalty)(parameters[0].weight, plan.a[t], hyper.epsilon)
         gradient = (gradient[0]._replace(weight=of_loss + of_penalty), *gradient[1:])
         updates, optimiser_state = update(gradient, optimiser_state)
         parameters = optax.apply_updates(parameters, updates)

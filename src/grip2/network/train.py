@@ -63,9 +63,7 @@ class TrainingConfig:
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise ValueError(f"TrainingConfig: clip_norm must be positive or None, got {self.clip_norm}.")
         if self.precision not in ("float32", "float64"):
-            raise ValueError(
-                f"TrainingConfig: precision must be float32 or float64, got {self.precision!r}."
-            )
+            raise ValueError(f"TrainingConfig: precision must be float32 or float64, got {self.precision!r}.")
 
 
 @dataclass(frozen=True)
@@ -248,9 +246,7 @@ def _chunk_plan(
     spacing = int(np.min(np.diff(regimes.snapshot_steps), initial=capacity))
     n_slots = -(-capacity // spacing)
     slot = np.full(capacity, n_slots, dtype=np.int32)
-    inside = regimes.snapshot_steps[
-        (regimes.snapshot_steps >= done) & (regimes.snapshot_steps < done + count)
-    ]
+    inside = regimes.snapshot_steps[(regimes.snapshot_steps >= done) & (regimes.snapshot_steps < done + count)]
     slot[inside - done] = np.arange(len(inside))
 
     def padded(values: np.ndarray) -> np.ndarray:
@@ -273,9 +269,7 @@ def _chunk_plan(
     return plan, n_slots
 
 
-def _empty_record(
-    n_members: int | None, n_inputs: int, capacity: int, n_slots: int, dtype: Any
-) -> Recorded:
+def _empty_record(n_members: int | None, n_inputs: int, capacity: int, n_slots: int, dtype: Any) -> Recorded:
     lead = () if n_members is None else (n_members,)
     return Recorded(
         snapshots=jnp.zeros((*lead, n_slots + 1, n_inputs), dtype),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -14,7 +15,7 @@ from grip2.result import SelectionResult, Surface
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#9A9A9A"
 MAX_BARS = 60
 
-_STYLE = {
+_STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: smaller, searchable, and drawn in the page's font
     "svg.hashsalt": "grip2",  # the same figure gives the same bytes
     "font.size": 9,
@@ -42,9 +43,7 @@ def statistics_figure(result: SelectionResult) -> Figure:
         if result.e_values is None and np.isfinite(result.threshold):
             for level in (result.threshold, -result.threshold):
                 axes.axhline(level, color="black", linewidth=0.8, linestyle="--")
-            axes.text(
-                len(order) - 0.4, result.threshold, "threshold", ha="right", va="bottom", fontsize=8
-            )
+            axes.text(len(order) - 0.4, result.threshold, "threshold", ha="right", va="bottom", fontsize=8)
         shown = f"the {len(order)} largest of {len(result.W)}" if len(result.W) > len(order) else "all"
         axes.set_xlabel(f"features by |W| ({shown})")
         axes.set_ylabel("W  (feature minus knockoff)")
@@ -81,7 +80,7 @@ def to_svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def _panel(axes: mpl.axes.Axes, surface: Surface, activity: np.ndarray, title: str, top: float) -> object:
+def _panel(axes: mpl.axes.Axes, surface: Surface, activity: np.ndarray, title: str, top: float) -> Any:
     points = axes.scatter(
         surface.lambda_, surface.a, c=activity, cmap="viridis", vmin=0, vmax=top, s=34, edgecolors="none"
     )

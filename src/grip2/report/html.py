@@ -17,15 +17,19 @@ def selection_page(result: SelectionResult, *, title: str = "Feature selection",
     """The report: verdict, figures, table, assumptions, settings."""
     surface = surface_figure(result)
     frame = result.to_frame()
-    return _environment().get_template("selection.html").render(
-        title=title,
-        result=result,
-        rows=frame.head(max(MAX_ROWS, int(result.selected_mask.sum()))).to_dict("records"),
-        n_hidden=max(0, len(frame) - max(MAX_ROWS, int(result.selected_mask.sum()))),
-        statistics_svg=to_svg(statistics_figure(result)),
-        surface_svg=None if surface is None else to_svg(surface),
-        settings=_flat(result.to_dict()["settings"]),
-        notes=notes,
+    return (
+        _environment()
+        .get_template("selection.html")
+        .render(
+            title=title,
+            result=result,
+            rows=frame.head(max(MAX_ROWS, int(result.selected_mask.sum()))).to_dict("records"),
+            n_hidden=max(0, len(frame) - max(MAX_ROWS, int(result.selected_mask.sum()))),
+            statistics_svg=to_svg(statistics_figure(result)),
+            surface_svg=None if surface is None else to_svg(surface),
+            settings=_flat(result.to_dict()["settings"]),
+            notes=notes,
+        )
     )
 
 

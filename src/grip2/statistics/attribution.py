@@ -32,9 +32,7 @@ class NetworkAttribution(Statistic):
     def paper(cls, setting: str) -> Self:
         """The network and budget of the paper's experiments: "synthetic", "semireal" or "hiv"."""
         if setting not in PAPER_SETTINGS:
-            raise ValueError(
-                f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}."
-            )
+            raise ValueError(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
         return cls(**{name: PAPER_SETTINGS[setting][name] for name in SHARED_SETTINGS})
 
     @abstractmethod
@@ -68,11 +66,7 @@ class NetworkAttribution(Statistic):
         streams = [rng.spawn(2) for rng in rngs]
         tables = [paired_inputs(X, Xk, np.float32) for X, Xk in distinct(pairs)]
         if len(pairs) == 1:
-            runs = [
-                train(
-                    tables[0], target, task=task, config=self._config(), rng=streams[0][0], progress=progress
-                )
-            ]
+            runs = [train(tables[0], target, task=task, config=self._config(), rng=streams[0][0], progress=progress)]
         else:
             shared = len(tables) == 1
             runs = train_batch(

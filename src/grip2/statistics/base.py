@@ -62,9 +62,7 @@ class Statistic(BaseEstimator, ABC):
         Xks = [_matrix(Xk, "Xk", type(self).__name__) for Xk in Xks]
         for Xk in Xks:
             if Xk.shape != X.shape:
-                raise ValueError(
-                    f"{type(self).__name__}: Xk must have the shape of X, {X.shape}, got {Xk.shape}."
-                )
+                raise ValueError(f"{type(self).__name__}: Xk must have the shape of X, {X.shape}, got {Xk.shape}.")
         y = _response(y, len(X), task, type(self).__name__)
         swaps = [draw_swap(X.shape[1], stream(rng, "pair swap")) for rng in rngs]
         pairs = [swap_pairs(X, Xk, swapped) for Xk, swapped in zip(Xks, swaps, strict=True)]

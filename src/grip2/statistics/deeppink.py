@@ -1,10 +1,10 @@
 """DeepPINK (Lu, Fan, Lv & Noble 2018): a network whose first layer lets a feature compete with its knockoff.
 
 Where the defaults come from. The authors' published code (github.com/younglululu/DeepPINK, an example for two
-classes): two hidden layers of p units, an l1 penalty of ``0.05 sqrt(2 log(p) / n)`` on their weights, Adam at its
-standard rate of 1e-3, minibatches of 10, 200 epochs, filters that start at 0.1. Ours: the ELU (that example has a
-ReLU: ``activation="relu"``), one filter layer (it has a second that multiplies every filter by one more number),
-no weighting of classes, and X, Xk and y standardised as for every statistic here.
+classes): two hidden layers of p units, an l1 penalty of ``0.05 sqrt(2 log(p) / n)`` on their weights, Adam at
+its standard rate of 1e-3, minibatches of 10, 200 epochs, filters that start at 0.1. Ours: the ELU (there it
+is a ReLU: ``activation="relu"``), one filter layer (it has a second that multiplies every filter by one more
+number), no weighting of classes, and X, Xk and y standardised as for every statistic here.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from grip2.statistics.inputs import paired_inputs, response
 
 
 class DeepPINK(Statistic):
-    """``S_j = |z_j w_j|``, z_j the filter weights and ``w = W(0) W(1) ... W(L)`` the product of all later ones.
+    """``S_j = |z_j w_j|``, z the filter weights and ``w = W(0) W(1) ... W(L)`` the product of all later ones.
 
-    The original takes ``W_j = S_j^2 - S~_j^2``; every statistic here reports S, so ours is ``W_j = S_j - S~_j``:
-    the same signs, another order of the magnitudes. For several classes |w_j| is summed over the outputs.
+    The original takes ``W_j = S_j^2 - S~_j^2``; every statistic here reports S, so ours is
+    ``W_j = S_j - S~_j``: the same signs, another order of the magnitudes. For several classes |w_j| is summed
+    over the outputs.
 
     Parameters
     ----------
@@ -81,9 +82,7 @@ class DeepPINK(Statistic):
         DeepPINK design choices and recommended training settings"; the defaults of this class are the latter.
         """
         if setting not in PAPER_SETTINGS:
-            raise ValueError(
-                f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}."
-            )
+            raise ValueError(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
         shared = ("steps", "hidden", "depth", "batch_size", "learning_rate")
         return cls(**{name: PAPER_SETTINGS[setting][name] for name in shared})
 
@@ -110,9 +109,7 @@ class DeepPINK(Statistic):
     ) -> list[Importance]:
         n, p = pairs[0][0].shape
         config = self._config(n, p)
-        small = (
-            config.hidden * (p + (config.depth - 1) * config.hidden) * config.batch_size < BATCH_BELOW_FLOPS
-        )
+        small = config.hidden * (p + (config.depth - 1) * config.hidden) * config.batch_size < BATCH_BELOW_FLOPS
         if len(pairs) > 1 and not small:
             return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
         runs = train_pairwise(

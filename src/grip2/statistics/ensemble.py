@@ -1,4 +1,4 @@
-"""Seed ensembling: one statistic from several seeds, importances averaged (appendix "Ensembled persistence")."""
+"""Seed ensembling: one statistic, several seeds, importances averaged (appendix "Ensembled persistence")."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Ensemble(Statistic):
         steps = one.get_params().get("steps")
         if steps is None:
             raise ValueError(
-                f"Ensemble: budget='split' divides the steps of a statistic, and {type(one).__name__} has no steps "
-                "set. Set them, or use budget='each'."
+                f"Ensemble: budget='split' divides the steps of a statistic, and {type(one).__name__} has "
+                "no steps set. Set them, or use budget='each'."
             )
         if steps < self.k:
             raise ValueError(f"Ensemble: {steps} steps cannot be split over {self.k} members.")
@@ -58,9 +58,7 @@ class Ensemble(Statistic):
         task: str,
         progress: Progress | None,
     ) -> Importance:
-        found = self.member()._importances(
-            [(X, Xk)] * self.k, y, rngs=rng.spawn(self.k), task=task, progress=progress
-        )
+        found = self.member()._importances([(X, Xk)] * self.k, y, rngs=rng.spawn(self.k), task=task, progress=progress)
         info = {
             "k": self.k,
             "budget": self.budget,

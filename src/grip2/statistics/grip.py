@@ -105,9 +105,7 @@ class GroupRegularizationPersistence(Statistic):
         and y standardised in all three.
         """
         if setting not in PAPER_SETTINGS:
-            raise ValueError(
-                f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}."
-            )
+            raise ValueError(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
         return cls(**PAPER_SETTINGS[setting])
 
     def _importance(

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from grip2.statistics.base import standardise
+
+# Tables below this many entries make matrix products too small to share between threads.
+ONE_THREAD_BELOW = 4_000_000
 
 
 def paired_inputs(X: np.ndarray, Xk: np.ndarray, dtype: type = np.float64) -> np.ndarray:
@@ -14,6 +21,11 @@ def paired_inputs(X: np.ndarray, Xk: np.ndarray, dtype: type = np.float64) -> np
     Z[:, :p] = standardise(X)
     Z[:, p:] = standardise(Xk)
     return Z
+
+
+def threads_for(Z: np.ndarray) -> AbstractContextManager[Any]:
+    """One BLAS thread for small tables: on a busy machine two that wait for each other take far longer."""
+    return threadpool_limits(1, user_api="blas") if Z.size < ONE_THREAD_BELOW else nullcontext()
 
 
 def response(y: np.ndarray, task: str) -> np.ndarray:

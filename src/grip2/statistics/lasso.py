@@ -14,13 +14,13 @@ from sklearn.linear_model import LassoCV, lars_path_gram
 
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic
-from grip2.statistics.inputs import one_against_rest, paired_inputs, response
+from grip2.statistics.inputs import one_against_rest, paired_inputs, response, threads_for
 from grip2.statistics.lasso_cv import Moments, draw_folds, gram_path, lambda_grid, lasso_cv, moments
 from grip2.statistics.logistic_path import LogisticPath, logistic_cv
 
 # Above this many columns the Gram matrices of the folds no longer fit into memory comfortably.
 GRAM_COLUMNS_MAX = 6000
-# Largest violation of the lasso's optimality conditions that a path may show, relative to the largest penalty.
+# Largest violation of the lasso's optimality conditions a path may show, relative to the largest penalty.
 LARS_VIOLATION_MAX = 1e-6
 
 
@@ -56,33 +56,43 @@ class LassoCoefficient(Statistic):
     ) -> Importance:
         Z, p = paired_inputs(X, Xk), X.shape[1]
         folds = draw_folds(len(Z), self.folds, rng)
+        with threads_for(Z):
+            strength, info = self._fit(Z, y, folds, task)
+        return Importance(strength[:p], strength[p:], info)
+
+    def _fit(
+        self, Z: np.ndarray, y: np.ndarray, folds: list[np.ndarray], task: str
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         if task == "classification":
             fits = [
                 logistic_cv(Z, label, folds=folds, n_lambdas=-(-self.n_lambdas // 2), ratio=self.ratio)
                 for label in one_against_rest(y)
             ]
             strength = np.sum([np.abs(fit.coefficients) for fit in fits], axis=0)
-            info: dict[str, Any] = {"lambda": [fit.lambda_ for fit in fits]}
-        elif 2 * p <= GRAM_COLUMNS_MAX:
+            return strength, {"lambda": [fit.lambda_ for fit in fits]}
+        if Z.shape[1] <= GRAM_COLUMNS_MAX:
             fit = lasso_cv(Z, response(y, task), folds=folds, n_lambdas=self.n_lambdas, ratio=self.ratio)
-            strength = np.abs(fit.coefficients)
             info = {"lambda": fit.lambda_, "r2": fit.r2, "converged": fit.converged}
-        else:
-            splits = [(np.setdiff1d(np.arange(len(Z)), rows), rows) for rows in folds]
-            model = LassoCV(alphas=self.n_lambdas, eps=self.ratio, cv=splits).fit(Z, response(y, task))
-            strength, info = np.abs(model.coef_), {"lambda": float(model.alpha_)}
-        return Importance(strength[:p], strength[p:], info)
+            return np.abs(fit.coefficients), info
+        splits = [(np.setdiff1d(np.arange(len(Z)), rows), rows) for rows in folds]
+        model = LassoCV(alphas=self._sklearn_grid(Z, y), cv=splits).fit(Z, response(y, task))
+        return np.abs(model.coef_), {"lambda": float(model.alpha_)}
+
+    def _sklearn_grid(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        largest = float(np.max(np.abs(Z.T @ response(y, "regression")))) / len(y)
+        return lambda_grid(largest, self.n_lambdas, self.ratio)
 
 
 class LassoPath(Statistic):
-    """Lasso path entry time (LAPA): S_j is the largest penalty at which the coefficient of column j is not
-    zero.
+    """Lasso path entry time (LAPA): S_j is the largest penalty at which coefficient j is not zero.
 
     Barber & Candes (2015); the paper's appendix "Lasso-Based Baselines". Exact by least angle regression,
     whose knots are the entry penalties themselves; on a grid every S_j is rounded down to a grid point.
 
     Ties: members of a pair that enter at one penalty (on a grid: between the same two points) get W_j = 0 and
     are not selected at any level; columns that have not entered at the end of the path get S_j = 0.
+
+    Depends on the data through Gram matrices only (regression): valid with fixed-X knockoffs.
 
     Parameters
     ----------
@@ -95,6 +105,8 @@ class LassoPath(Statistic):
     ratio : float
         Where the path ends, as a share of the largest penalty, whatever the method.
     """
+
+    gram_based = True
 
     def __init__(self, method: str = "auto", *, n_lambdas: int = 200, ratio: float = 1e-3) -> None:
         self.method = method
@@ -114,14 +126,17 @@ class LassoPath(Statistic):
         if self.method not in ("auto", "lars", "grid"):
             raise ValueError(f"LassoPath: method must be 'auto', 'lars' or 'grid', got {self.method!r}.")
         Z, p = paired_inputs(X, Xk), X.shape[1]
+        with threads_for(Z):
+            entry, info = self._entry(Z, y, task)
+        return Importance(entry[:p], entry[p:], info)
+
+    def _entry(self, Z: np.ndarray, y: np.ndarray, task: str) -> tuple[np.ndarray, dict[str, Any]]:
         if task == "classification":
             if self.method == "lars":
-                raise ValueError(
-                    "LassoPath: method='lars' is for regression; use 'auto' or 'grid' for classes."
-                )
+                raise ValueError("LassoPath: method='lars' is for regression; use 'auto' or 'grid' for classes.")
             # A feature counts from the first class it helps to tell from the rest.
             entry = np.max([self._logistic_entry(Z, label) for label in one_against_rest(y)], axis=0)
-            return Importance(entry[:p], entry[p:], {"method": "grid, logistic"})
+            return entry, {"method": "grid, logistic"}
         problem = moments(Z, response(y, task))
         info: dict[str, Any] = {"method": "grid"}
         if self.method != "grid":
@@ -131,7 +146,7 @@ class LassoPath(Statistic):
                 info["method"] = "grid"
         if info["method"] == "grid":
             entry = self._grid_entry(problem)
-        return Importance(entry[:p], entry[p:], info)
+        return entry, info
 
     def _grid_entry(self, problem: Moments) -> np.ndarray:
         lambdas = lambda_grid(float(np.max(np.abs(problem.cross))), self.n_lambdas, self.ratio)
@@ -152,8 +167,9 @@ def first_nonzero(coefficients: np.ndarray, lambdas: np.ndarray) -> np.ndarray:
 def lars_entry(problem: Moments, ratio: float) -> tuple[np.ndarray, float]:
     """Exact entry penalties by least angle regression with the lasso modification (Efron et al. 2004).
 
-    Also returned, as a certificate: the largest violation of the optimality conditions ``|Z'(y - Z b)| <= n
-    lambda`` over all knots and columns, relative to the largest penalty. Nearly collinear columns make it grow.
+    Also returned, as a certificate: the largest violation of the optimality conditions
+    ``|Z'(y - Z b)| <= n lambda`` over all knots and columns, relative to the largest penalty. Nearly
+    collinear columns make it grow.
     """
     largest = float(np.max(np.abs(problem.cross)))
     if largest == 0:

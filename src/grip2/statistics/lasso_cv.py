@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -62,9 +62,7 @@ def draw_folds(n_rows: int, n_folds: int, rng: np.random.Generator) -> list[np.n
 
 def lambda_grid(largest: float, n_lambdas: int, ratio: float) -> np.ndarray:
     """``n_lambdas`` penalties from ``largest`` to ``ratio * largest``, equally spaced on the log scale."""
-    largest = max(
-        largest, float(np.finfo(float).tiny) / ratio
-    )  # a constant response has no correlation at all
+    largest = max(largest, float(np.finfo(float).tiny) / ratio)  # a constant response has no correlation at all
     return np.geomspace(largest, largest * ratio, n_lambdas)
 
 
@@ -127,7 +125,7 @@ def gram_path(
     tolerance: float = 1e-4,
     max_iterations: int = 5000,
 ) -> np.ndarray:
-    """Lasso coefficients (columns, penalties) along descending penalties, each started from the one before."""
+    """Lasso coefficients (columns, penalties) along descending penalties, each started from the last."""
     start = np.zeros(len(problem.cross)) if start is None else start
     return _Solver(tolerance, max_iterations).path(problem, lambdas, start)
 
@@ -186,9 +184,7 @@ def _moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moment
     for rows in folds:
         part, response = Z[rows] - shift, y[rows] - y_shift
         sums.append(
-            _Sums(
-                len(rows), part.sum(0), response.sum(), part.T @ part, part.T @ response, response @ response
-            )
+            _Sums(len(rows), part.sum(0), response.sum(), part.T @ part, part.T @ response, response @ response)
         )
     total = _Sums(*(sum(column) for column in zip(*sums, strict=True)))
     parts = []
@@ -200,12 +196,14 @@ def _moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moment
 
 
 class _Sums(NamedTuple):
-    n: float
-    z: np.ndarray
-    y: float
-    zz: np.ndarray
-    zy: np.ndarray
-    yy: float
+    """Sums over rows; those of several sets of rows add up, which is what down-dating rests on."""
+
+    n: Any
+    z: Any  # (columns,)
+    y: Any
+    zz: Any  # (columns, columns)
+    zy: Any  # (columns,)
+    yy: Any
 
 
 def _centred(sums: _Sums) -> Moments:

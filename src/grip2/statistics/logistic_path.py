@@ -40,9 +40,7 @@ class LogisticPath:
     predicted by the way.
     """
 
-    def __init__(
-        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray | None = None, tolerance: float = 1e-5
-    ) -> None:
+    def __init__(self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray | None = None, tolerance: float = 1e-5) -> None:
         self.Z, self.y, self.tolerance = Z, y, tolerance
         self.rows = np.ones(len(y)) if rows is None else rows.astype(float)
         self.n = float(self.rows.sum())
@@ -100,17 +98,13 @@ class LogisticPath:
         self.intercept = float(b0)
 
     def _objective(self, predictor: np.ndarray, b: np.ndarray, lambda_: float) -> float:
-        return float(self.rows @ negative_log_likelihood(predictor, self.y)) / self.n + lambda_ * float(
-            np.abs(b).sum()
-        )
+        return float(self.rows @ negative_log_likelihood(predictor, self.y)) / self.n + lambda_ * float(np.abs(b).sum())
 
     def _newton_point(self, part: np.ndarray, b: np.ndarray, lambda_: float) -> tuple[np.ndarray, float]:
         """Minimiser of the penalised second-order expansion at the current point: a weighted lasso."""
         probability = expit(self.linear_predictor)
         weight = self.rows * np.maximum(probability * (1 - probability), SMALLEST_WEIGHT)
-        response = self.linear_predictor + self.rows * (self.y - probability) / np.where(
-            weight > 0, weight, 1.0
-        )
+        response = self.linear_predictor + self.rows * (self.y - probability) / np.where(weight > 0, weight, 1.0)
         total = weight.sum()
         mean, response_mean = weight @ part / total, float(weight @ response) / total
         if not len(b):
@@ -127,9 +121,7 @@ def negative_log_likelihood(predictor: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.logaddexp(0.0, predictor) - y * predictor
 
 
-def logistic_cv(
-    Z: np.ndarray, y: np.ndarray, *, folds: Folds, n_lambdas: int = 50, ratio: float = 1e-3
-) -> LogisticFit:
+def logistic_cv(Z: np.ndarray, y: np.ndarray, *, folds: Folds, n_lambdas: int = 50, ratio: float = 1e-3) -> LogisticFit:
     """The l1-logistic regression of labels 0/1 at the penalty of least held-out deviance.
 
     As in `lasso_cv` all folds go down together and the path is left when the error has clearly turned.

@@ -36,9 +36,7 @@ _ENTRIES: dict[str, Entry] = {
         Entry("grip1", f"{_HERE}.grip:GRIP1", "ablation of grip2: strength moves, geometry fixed"),
         Entry("grip1a", f"{_HERE}.grip:GRIP1a", "ablation of grip2: geometry moves, strength fixed"),
         Entry("gr", f"{_HERE}.grip:GroupLasso", "group lasso network at one strength"),
-        Entry(
-            "deeppink", f"{_HERE}.deeppink:DeepPINK", "network with a pairwise filter layer (Lu et al. 2018)"
-        ),
+        Entry("deeppink", f"{_HERE}.deeppink:DeepPINK", "network with a pairwise filter layer (Lu et al. 2018)"),
         Entry("mald", f"{_HERE}.mald:MALD", "mean absolute local derivative of a network"),
         Entry("shap", f"{_HERE}.deepshap:DeepSHAP", "mean absolute SHAP value of a network"),
         Entry("lapa", f"{_HERE}.lasso:LassoPath", "penalty at which a feature enters the lasso path"),

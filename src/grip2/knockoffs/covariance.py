@@ -1,0 +1,123 @@
+"""Mean and covariance of the rows of X: shrunk toward the diagonal, computed in blocks of rows, float64 throughout."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grip2.knockoffs.base import NumericalRepairWarning, as_matrix, column_list, row_blocks
+from grip2.knockoffs.s_matrix._scale import correlation_scale, lift
+
+
+@dataclass(frozen=True)
+class CovarianceEstimate:
+    """``covariance`` is the shrunk one; ``shrinkage`` the weight of the target, 0 (none) to 1 (all)."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    shrinkage: float
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Sums over rows z: count, mean, sample covariance (divisor n - 1) and the mean of ``||z - centre||^4``."""
+
+    n: int
+    mean: np.ndarray
+    covariance: np.ndarray
+    fourth: float
+
+
+def scatter(blocks: Iterable[np.ndarray]) -> Scatter:
+    """One pass over blocks of rows that are already centred to within sampling error."""
+    n, total, products, fourth = 0, None, None, 0.0
+    for block in blocks:
+        z = np.asarray(block, dtype=float)
+        if total is None or products is None:
+            total, products = np.zeros(z.shape[1]), np.zeros((z.shape[1], z.shape[1]))
+        n += len(z)
+        total += z.sum(axis=0)
+        products += z.T @ z
+        fourth += float(np.sum(np.einsum("ij,ij->i", z, z) ** 2))
+    if total is None or products is None or n < 2:
+        raise ValueError(f"covariance: at least two rows are needed, got {n}.")
+    mean = total / n
+    return Scatter(n, mean, (products - n * np.outer(mean, mean)) / (n - 1), fourth / n)
+
+
+def ledoit_wolf_coefficient(moments: Scatter) -> float:
+    """Weight of ``mu I``, ``mu = trace / p``, that minimises the expected squared error (Ledoit and Wolf, 2004)."""
+    p = len(moments.mean)
+    S = moments.covariance * (moments.n - 1) / moments.n
+    size = float(np.sum(S**2))
+    mu = float(np.trace(S)) / p
+    distance = size - p * mu**2
+    noise = (moments.fourth - size) / moments.n
+    return 0.0 if distance <= 0 else float(np.clip(noise / distance, 0.0, 1.0))
+
+
+def shrink(moments: Scatter, extra: float = 0.0) -> tuple[np.ndarray, float]:
+    """``(1 - a) S + a mu I`` with a = Ledoit-Wolf's coefficient plus ``extra``, clipped to [0, 1] (appendix B.2)."""
+    p = len(moments.mean)
+    weight = float(np.clip(ledoit_wolf_coefficient(moments) + extra, 0.0, 1.0))
+    mu = float(np.trace(moments.covariance)) / p
+    shrunk = (1 - weight) * moments.covariance + weight * mu * np.eye(p)
+    return (shrunk + shrunk.T) / 2, weight
+
+
+def mean_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Column means and standard deviations, accumulated in float64."""
+    mean = np.zeros(X.shape[1])
+    for rows in row_blocks(X):
+        mean += X[rows].sum(axis=0, dtype=float)
+    mean /= len(X)
+    square = np.zeros(X.shape[1])
+    for rows in row_blocks(X):
+        square += ((X[rows] - mean) ** 2).sum(axis=0)
+    return mean, np.sqrt(square / max(len(X) - 1, 1))
+
+
+def check_not_constant(X: object, mean: np.ndarray, scale: np.ndarray, who: str) -> None:
+    """A constant column has no knockoff that differs from it."""
+    constant = np.flatnonzero(scale <= 1e-12 * (np.abs(mean) + np.finfo(float).tiny))
+    if len(constant):
+        raise ValueError(f"{who}: every column must vary, got a constant {column_list(X, constant)}. Drop it.")
+
+
+def shrunk_covariance(X: object, *, who: str = "shrunk_covariance") -> CovarianceEstimate:
+    """Ledoit-Wolf on standardised columns, brought back to their units.
+
+    The plain estimator shrinks toward equal variances, which is wrong for columns in different units; shrinking the
+    correlation matrix toward the identity does not depend on units.
+    """
+    matrix = as_matrix(X, who)
+    if len(matrix) < 2:
+        raise ValueError(f"{who}: at least two rows are needed to estimate a covariance, got {len(matrix)}.")
+    mean, scale = mean_and_scale(matrix)
+    check_not_constant(X, mean, scale, who)
+    moments = scatter((matrix[rows] - mean) / scale for rows in row_blocks(matrix))
+    correlation, weight = shrink(moments)
+    return CovarianceEstimate(mean, correlation * np.outer(scale, scale), weight)
+
+
+def stabilised(Sigma: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
+    """Sigma with a ridge on its diagonal where it is singular, and the ridge relative to the variances.
+
+    Warns when the ridge is not zero.
+    """
+    R, variance = correlation_scale(Sigma)
+    lifted, ridge = lift(R)
+    root = np.sqrt(variance)
+    if ridge == 0.0:
+        return (np.asarray(Sigma, dtype=float) + np.asarray(Sigma, dtype=float).T) / 2, 0.0
+    warnings.warn(
+        f"{who}: Sigma is singular or nearly so; a ridge of {ridge:.2g} times each variance was added. Knockoffs are exact "
+        "for the ridged Sigma: the effect on the false discovery rate is of that size, but features that are linear "
+        "combinations of others get knockoffs that nearly equal them, and no power. Drop or group such features.",
+        NumericalRepairWarning,
+        stacklevel=3,
+    )
+    return lifted * root[:, None] * root, ridge

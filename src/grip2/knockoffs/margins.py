@@ -1,0 +1,96 @@
+"""The margin of one column: to a uniform rank and back (appendix B.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Up to this many rows every order statistic is kept, as in the paper. Beyond it a grid of them (with all of the extreme
+# ones) does: the error of interpolation is far below the sampling error 1 / sqrt(n), and the memory stays small beside X.
+_KEEP_ALL, _GRID, _EXTREMES = 20_000, 10_000, 100
+
+
+@dataclass(frozen=True)
+class ContinuousMargin:
+    """Order statistics ``x`` with their ranks ``u = (k + 1/2) / n``, joined by straight lines.
+
+    Repeated values are kept: their ranks are drawn at random on the way in, and come out as the same value.
+    """
+
+    x: np.ndarray
+    u: np.ndarray
+    discrete: bool = False
+
+    def to_uniform(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        first = np.searchsorted(self.x, values, side="left")
+        last = np.searchsorted(self.x, values, side="right") - 1
+        u = np.interp(values, self.x, self.u)  # values between order statistics; clamps beyond the extremes
+        known = last >= first
+        low, high = self.u[first[known]], self.u[last[known]]
+        u[known] = low + (high - low) * rng.random(len(low))
+        return u
+
+    def from_uniform(self, u: np.ndarray) -> np.ndarray:
+        return np.interp(u, self.u, self.x)
+
+
+@dataclass(frozen=True)
+class DiscreteMargin:
+    """Distinct values with their cumulative shares: every value owns an interval of ranks as wide as its share.
+
+    In: a uniform draw from the interval (the randomised rank). Out: the owner of the rank, so an observed value.
+    """
+
+    x: np.ndarray
+    upper: np.ndarray
+    discrete: bool = True
+
+    def to_uniform(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        edges = np.concatenate([[0.0], self.upper])
+        # A value never seen lies between two owners: their common edge, an interval of width zero.
+        low = edges[np.searchsorted(self.x, values, side="left")]
+        high = edges[np.searchsorted(self.x, values, side="right")]
+        return low + (high - low) * rng.random(len(values))
+
+    def from_uniform(self, u: np.ndarray) -> np.ndarray:
+        return self.x[np.minimum(np.searchsorted(self.upper, u, side="left"), len(self.x) - 1)]
+
+
+Margin = ContinuousMargin | DiscreteMargin
+
+
+def learn_margin(column: np.ndarray, *, discrete: bool) -> Margin:
+    """The margin of an observed column; ``discrete`` allows the discrete form where the column asks for it."""
+    x, counts = np.unique(column, return_counts=True)
+    if discrete and looks_discrete(x, counts):
+        return DiscreteMargin(x, np.cumsum(counts) / len(column))
+    return _continuous(np.sort(column), counts)
+
+
+def looks_discrete(x: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether at least half of the rows share their value with another row, or all values are whole with a repeat."""
+    repeated = int(counts[counts > 1].sum())
+    whole = repeated > 0 and bool(np.all(x == np.round(x)))
+    return whole or repeated >= counts.sum() / 2
+
+
+def _continuous(ordered: np.ndarray, counts: np.ndarray) -> ContinuousMargin:
+    n = len(ordered)
+    if n <= _KEEP_ALL:
+        return ContinuousMargin(ordered, (np.arange(n) + 0.5) / n)
+    # Long runs of one value (a spike at zero, say) keep their two ends, so their share is exact.
+    last = np.cumsum(counts)
+    long = counts > n / _GRID
+    ranks = np.unique(
+        np.concatenate(
+            [
+                np.linspace(0, n - 1, _GRID).astype(int),
+                np.arange(_EXTREMES),
+                np.arange(n - _EXTREMES, n),
+                last[long] - counts[long],
+                last[long] - 1,
+            ]
+        )
+    )
+    return ContinuousMargin(ordered[ranks], (ranks + 0.5) / n)

@@ -1,0 +1,69 @@
+"""Damped Newton for smooth convex objectives of s on the interior of ``{s > 0, 2R - diag(s) > 0}``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import lapack
+
+from grip2.knockoffs.s_matrix._scale import cholesky_factor, interior_start, inverse_from
+
+_MAX_ITERATIONS = 100
+_MAX_HALVINGS = 25
+
+Value = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
+Derivatives = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def minimise(R: np.ndarray, value: Value, derivatives: Derivatives, *, tolerance: float) -> np.ndarray:
+    """The minimiser of ``value`` over the interior.
+
+    Parameters
+    ----------
+    R : (p, p) positive definite correlation matrix.
+    value : of s, the Cholesky factor of ``M = 2R - diag(s)`` and the inverse of M.
+    derivatives : gradient and Hessian from s and the inverse of M.
+    tolerance : stop when the squared Newton decrement, twice the distance to the minimum to second order, falls below it
+        times ``max(1, |value|)``.
+    """
+    s = interior_start(R)
+    point = _evaluate(R, s, value)
+    if point is None:
+        raise np.linalg.LinAlgError("The start is not in the interior.")
+    for _ in range(_MAX_ITERATIONS):
+        current, inverse = point
+        gradient, hessian = derivatives(s, inverse)
+        step = newton_step(hessian, gradient)
+        decrement = -float(gradient @ step)
+        if decrement <= tolerance * max(1.0, abs(current)):
+            break
+        # Stay inside s > 0; the factorisation guards the other constraint.
+        length = min(1.0, 0.95 / max(float((-step / s).max()), 1e-300))
+        for _ in range(_MAX_HALVINGS):
+            trial = s + length * step
+            candidate = _evaluate(R, trial, value)
+            if candidate is not None and candidate[0] <= current - 1e-4 * length * decrement:
+                break
+            length /= 2
+        else:  # no descent left above rounding error
+            break
+        s, point = trial, candidate
+    return s
+
+
+def newton_step(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """``-hessian^-1 gradient`` after scaling to a unit diagonal: its entries may span twenty decades."""
+    scale = 1 / np.sqrt(np.diag(hessian))
+    _, step, failed = lapack.dposv((hessian * scale[:, None] * scale).T, -gradient * scale, lower=1)
+    if failed:  # rounding made the Hessian indefinite; its diagonal still gives a descent direction
+        step = -gradient * scale
+    return step * scale
+
+
+def _evaluate(R: np.ndarray, s: np.ndarray, value: Value) -> tuple[float, np.ndarray] | None:
+    factor = cholesky_factor(2 * R - np.diag(s))
+    if factor is None:
+        return None
+    inverse = inverse_from(factor)
+    return value(s, factor, inverse), inverse

@@ -1,0 +1,158 @@
+"""DeepPINK: its scoring rule and its training loop against hand computations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grip2.network.mlp import Layer
+from grip2.network.pairwise import (
+    PairwiseConfig,
+    PairwiseParameters,
+    initialise_pairwise,
+    pairwise_forward,
+    pairwise_importance,
+    train_pairwise,
+)
+from grip2.network.train import NonFiniteTrainingError
+from grip2.statistics import DeepPINK
+
+
+def config(**changes) -> PairwiseConfig:
+    settings = {
+        "hidden": 3, "depth": 2, "steps": 5, "batch_size": 4, "learning_rate": 0.01, "l1": 0.02,
+        "activation": "elu", "filter_start": 0.1,
+    }  # fmt: skip
+    return PairwiseConfig(**{**settings, **changes})
+
+
+def test_importance_of_a_tiny_network_by_hand():
+    # Two pairs, one hidden layer of two units, one output.
+    parameters = PairwiseParameters(
+        filters=np.array([[2.0, -1.0], [0.5, 3.0]]),
+        filter_bias=np.zeros(2),
+        layers=(
+            Layer(np.array([[1.0, -2.0], [3.0, 0.0]]), np.zeros(2)),
+            Layer(np.array([[4.0], [1.0]]), np.zeros(1)),
+        ),
+    )
+    # w = W(0) W(1): w_1 = 1*4 + (-2)*1 = 2, w_2 = 3*4 + 0*1 = 12.
+    # |z_1 w_1| = 4, |z_2 w_2| = 12; |z~_1 w_1| = 1, |z~_2 w_2| = 36.
+    np.testing.assert_allclose(pairwise_importance(parameters), [4.0, 12.0, 1.0, 36.0])
+
+
+def test_importance_sums_absolute_values_over_outputs():
+    parameters = PairwiseParameters(
+        filters=np.array([[2.0], [1.0]]),
+        filter_bias=np.zeros(1),
+        layers=(Layer(np.array([[1.0]]), np.zeros(1)), Layer(np.array([[3.0, -3.0]]), np.zeros(2))),
+    )
+    np.testing.assert_allclose(pairwise_importance(parameters), [12.0, 6.0])
+
+
+def naive_forward(parameters: PairwiseParameters, x: np.ndarray) -> np.ndarray:
+    p, (z, z_tilde), bias = x.shape[1] // 2, parameters.filters, parameters.filter_bias
+    h = np.array([[z[j] * row[j] + z_tilde[j] * row[p + j] + bias[j] for j in range(p)] for row in x])
+    for layer in parameters.layers[:-1]:
+        a = h @ layer.weight + layer.bias
+        h = np.where(a > 0, a, np.exp(np.minimum(a, 0)) - 1)
+    return h @ parameters.layers[-1].weight + parameters.layers[-1].bias
+
+
+def test_forward_by_hand():
+    rng = np.random.default_rng(0)
+    parameters = initialise_pairwise(3, 2, config(), rng)
+    x = rng.standard_normal((5, 6))
+    np.testing.assert_allclose(pairwise_forward(parameters, x, "elu"), naive_forward(parameters, x), rtol=1e-4)
+
+
+def test_training_follows_a_naive_loop():
+    """Full-batch Adam on numerical gradients of squared error + l1 * sum |weights of the hidden layers|."""
+    rng = np.random.default_rng(1)
+    x, settings = rng.standard_normal((4, 4)), config(steps=4)
+    y = rng.standard_normal(4)
+    start = initialise_pairwise(2, 1, settings, np.random.default_rng(7).spawn(2)[0])
+    shapes = [start.filters, start.filter_bias, *(part for layer in start.layers for part in layer)]
+    sizes = np.cumsum([0, *(part.size for part in shapes)])
+
+    def unflat(theta: np.ndarray) -> PairwiseParameters:
+        parts = [theta[a:b].reshape(s.shape) for a, b, s in zip(sizes[:-1], sizes[1:], shapes, strict=True)]
+        layers = tuple(Layer(parts[k], parts[k + 1]) for k in range(2, len(parts), 2))
+        return PairwiseParameters(parts[0], parts[1], layers)
+
+    def objective(theta: np.ndarray) -> float:
+        parameters = unflat(theta)
+        penalty = sum(np.abs(layer.weight).sum() for layer in parameters.layers[:-1])
+        return float(np.mean((naive_forward(parameters, x)[:, 0] - y) ** 2) + settings.l1 * penalty)
+
+    theta = np.concatenate([part.ravel() for part in shapes])
+    m, v = np.zeros_like(theta), np.zeros_like(theta)
+    for t in range(1, settings.steps + 1):
+        gradient = np.array([
+            (objective(theta + 1e-6 * e) - objective(theta - 1e-6 * e)) / 2e-6 for e in np.eye(len(theta))
+        ])  # fmt: skip
+        m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
+        theta -= settings.learning_rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+
+    run = train_pairwise([x], y, task="regression", config=settings, rngs=[np.random.default_rng(7)])[0]
+    expected = unflat(theta)
+    np.testing.assert_allclose(run.parameters.filters, expected.filters, atol=1e-4)
+    for found, layer in zip(run.parameters.layers, expected.layers, strict=True):
+        np.testing.assert_allclose(found.weight, layer.weight, atol=1e-4)
+        np.testing.assert_allclose(found.bias, layer.bias, atol=1e-4)
+
+
+def test_several_copies_at_once_are_the_single_ones():
+    rng = np.random.default_rng(0)
+    X, first, second = rng.standard_normal((3, 60, 4))
+    y = X[:, 0] + rng.standard_normal(60)
+    small = DeepPINK(epochs=5)
+    together = small.importances(X, [first, second], y, rngs=[np.random.default_rng(k) for k in (1, 2)])
+    for k, (found, Xk) in enumerate(zip(together, (first, second), strict=True)):
+        alone = small.importance(X, Xk, y, rng=np.random.default_rng(k + 1))
+        np.testing.assert_allclose(found.W, alone.W, rtol=1e-3, atol=1e-6)
+
+
+def test_defaults_are_the_original_ones():
+    resolved = DeepPINK()._config(1000, 50)
+    assert (resolved.hidden, resolved.depth, resolved.batch_size) == (50, 2, 10)
+    assert resolved.steps == 200 * 100
+    assert resolved.l1 == pytest.approx(0.05 * np.sqrt(2 * np.log(50) / 1000))
+    assert DeepPINK(batch_size=None)._config(1000, 50).steps == 200
+    assert DeepPINK.paper("synthetic")._config(20_000, 500).steps == 5000
+    assert (initialise_pairwise(4, 1, resolved, np.random.default_rng(0)).filters == 0.1).all()
+
+
+def test_progress_and_early_stop():
+    X, Xk = np.random.default_rng(0).standard_normal((2, 60, 4))
+    calls: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int) -> bool:
+        calls.append((done, total))
+        return False
+
+    found = DeepPINK(epochs=1000).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0), progress=progress)
+    assert calls == [(4096, 6000)]
+    assert found.info["stop_reason"] == "stopped by the caller after 4096 steps"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, "epochs must be at least 1, got 0"),
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"l1": -1.0}, "l1 must not be negative"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive"),
+        ({"activation": "tanh"}, "activation must be one of"),
+    ],
+)
+def test_bad_settings(settings, message):
+    X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
+    with pytest.raises(ValueError, match=message):
+        DeepPINK(**settings).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
+
+
+def test_divergence_is_an_error():
+    X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
+    with pytest.raises(NonFiniteTrainingError, match="lower the learning rate"):
+        DeepPINK(steps=200, learning_rate=1e30).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))

@@ -1,0 +1,85 @@
+"""Ensemble: the mean of its members, at the budget it promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grip2.result import Importance
+from grip2.statistics import GRIP2, MALD, DeepPINK, Ensemble, LassoCoefficient, Statistic
+
+
+class Noise(Statistic):
+    """Importances drawn from the stream, to see who gets which stream; counts its steps."""
+
+    def __init__(self, steps: int = 100) -> None:
+        self.steps = steps
+
+    def _importance(self, X, Xk, y, *, rng, task, progress):
+        p = X.shape[1]
+        return Importance(rng.random(p), rng.random(p), {"steps": self.steps})
+
+
+def data(n: int = 60, p: int = 4):
+    X, Xk = np.random.default_rng(0).standard_normal((2, n, p))
+    return X, Xk, X[:, 0] + 0.1 * Xk[:, 1]
+
+
+def test_importance_is_the_mean_over_members():
+    X, Xk, y = data()
+    ensemble = Ensemble(Noise(), 3)
+    found = ensemble._importance(X, Xk, y, rng=np.random.default_rng(5), task="regression", progress=None)
+    members = [
+        Noise()._importance(X, Xk, y, rng=rng, task="regression", progress=None)
+        for rng in np.random.default_rng(5).spawn(3)
+    ]
+    np.testing.assert_allclose(found.original, np.mean([m.original for m in members], axis=0))
+    np.testing.assert_allclose(found.knockoff, np.mean([m.knockoff for m in members], axis=0))
+
+
+def test_budgets():
+    X, Xk, y = data()
+    split = Ensemble(Noise(100), 3).importance(X, Xk, y, rng=np.random.default_rng(0))
+    assert [member["steps"] for member in split.info["members"]] == [33, 33, 33]
+    each = Ensemble(Noise(100), 3, budget="each").importance(X, Xk, y, rng=np.random.default_rng(0))
+    assert [member["steps"] for member in each.info["members"]] == [100, 100, 100]
+
+
+def test_the_given_statistic_is_left_alone():
+    statistic = Noise(100)
+    Ensemble(statistic, 4).importance(*data(), rng=np.random.default_rng(0))
+    assert statistic.steps == 100
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        MALD(steps=40, hidden=4, depth=1, batch_size=16),
+        DeepPINK(steps=40),
+        GRIP2((1e-2, 1e-1), steps=40, hidden=4, depth=1, batch_size=16, block_size=5),
+    ],
+)
+def test_members_trained_as_a_batch_are_those_trained_alone(statistic):
+    X, Xk, y = data()
+    found = Ensemble(statistic, 2)._importance(X, Xk, y, rng=np.random.default_rng(5), task="regression", progress=None)
+    half = type(statistic)(**{**statistic.get_params(), "steps": 20})
+    members = [
+        half._importance(X, Xk, y, rng=rng, task="regression", progress=None)
+        for rng in np.random.default_rng(5).spawn(2)
+    ]
+    np.testing.assert_allclose(found.W, np.mean([m.W for m in members], axis=0), rtol=1e-3, atol=1e-5)
+
+
+def test_errors_say_what_to_do():
+    X, Xk, y = data()
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"LassoCoefficient has no steps set\. Set them, or use budget='each'"):
+        Ensemble(LassoCoefficient(), 2).importance(X, Xk, y, rng=rng)
+    with pytest.raises(ValueError, match="DeepPINK has no steps set"):
+        Ensemble(DeepPINK(), 2).importance(X, Xk, y, rng=rng)
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        Ensemble(Noise(), 0).importance(X, Xk, y, rng=rng)
+    with pytest.raises(ValueError, match="budget must be 'split' or 'each', got 'all'"):
+        Ensemble(Noise(), 2, budget="all").importance(X, Xk, y, rng=rng)
+    with pytest.raises(ValueError, match="2 steps cannot be split over 3 members"):
+        Ensemble(Noise(2), 3).importance(X, Xk, y, rng=rng)

@@ -1,0 +1,118 @@
+"""LassoPath and LassoCoefficient: entry penalties against naive ones, ties, classes, errors."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from grip2.statistics import LassoCoefficient, LassoPath
+from grip2.statistics.inputs import paired_inputs
+from grip2.statistics.lasso import LARS_VIOLATION_MAX, first_nonzero, lars_entry
+from grip2.statistics.lasso_cv import gram_path, moments
+
+
+def pairs(n: int, p: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X, Xk = rng.standard_normal((2, n, p))
+    y = X[:, :3] @ [1.0, 0.6, -0.4] + rng.standard_normal(n)
+    return X, Xk, y
+
+
+def naive_entry(problem, steps: int = 4000, ratio: float = 1e-2) -> np.ndarray:
+    """Walk the penalty down in tiny steps and note when each coefficient first moves."""
+    lambdas = np.geomspace(np.max(np.abs(problem.cross)), np.max(np.abs(problem.cross)) * ratio, steps)
+    path = gram_path(problem, lambdas, tolerance=1e-13)
+    entry = np.zeros(len(problem.cross))
+    for k, lambda_ in enumerate(lambdas):
+        entry[(entry == 0) & (path[:, k] != 0)] = lambda_
+    return entry
+
+
+def test_least_angle_entries_are_those_of_a_tiny_walk_down():
+    X, Xk, y = pairs(80, 5)
+    problem = moments(paired_inputs(X, Xk), y)
+    entry, violation = lars_entry(problem, 1e-2)
+    assert violation < 1e-12
+    naive = naive_entry(problem)
+    assert (naive > 0).sum() >= 8
+    # The walk sees an entry at most one step of log(100) / 4000 late.
+    np.testing.assert_allclose(naive[naive > 0], entry[naive > 0], rtol=2e-3)
+
+
+def test_first_entry_is_the_largest_correlation():
+    X, Xk, y = pairs(80, 5)
+    problem = moments(paired_inputs(X, Xk), y)
+    entry, _ = lars_entry(problem, 1e-3)
+    assert entry.max() == pytest.approx(np.abs(problem.cross).max())
+    assert np.argmax(entry) == np.argmax(np.abs(problem.cross))
+
+
+def test_grid_rounds_the_exact_entries_down():
+    X, Xk, y = pairs(200, 10)
+    exact = LassoPath("lars").importance(X, Xk, y, rng=np.random.default_rng(0))
+    grid = LassoPath("grid", n_lambdas=200).importance(X, Xk, y, rng=np.random.default_rng(0))
+    assert (exact.info["method"], grid.info["method"]) == ("lars", "grid")
+    both = np.concatenate([exact.original, exact.knockoff]), np.concatenate([grid.original, grid.knockoff])
+    np.testing.assert_allclose(both[1], both[0], rtol=0.05)
+
+
+def test_collinear_columns_fall_back_to_the_grid():
+    X, _, y = pairs(100, 6)
+    X[:, 5] = X[:, 0] + X[:, 1] - X[:, 2]
+    Xk = X[:, ::-1].copy()  # the same columns in another order: as collinear as can be
+    found = LassoPath().importance(X, Xk, y, rng=np.random.default_rng(0))
+    violation = lars_entry(moments(paired_inputs(X, Xk), y), 1e-3)[1]
+    assert (found.info["method"] == "grid") == (violation > LARS_VIOLATION_MAX)
+    assert np.isfinite(found.W).all()
+
+
+def test_more_columns_than_rows():
+    X, Xk, y = pairs(40, 60)
+    for statistic in (LassoPath(), LassoPath("grid"), LassoCoefficient()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = statistic.importance(X, Xk, y, rng=np.random.default_rng(0))
+        assert found.W[0] > 0
+
+
+def test_ties_and_late_columns_get_zero():
+    coefficients = np.array([[0.0, 0.1, 0.2], [0.0, 0.3, 0.4], [0.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(first_nonzero(coefficients, np.array([3.0, 2.0, 1.0])), [2.0, 2.0, 0.0])
+
+
+def test_constant_response():
+    X, Xk, _ = pairs(50, 4)
+    for statistic in (LassoPath(), LassoPath("grid"), LassoCoefficient()):
+        assert not statistic.importance(X, Xk, np.ones(50), rng=np.random.default_rng(0)).W.any()
+
+
+@pytest.mark.parametrize("statistic", [LassoCoefficient(n_lambdas=40), LassoPath(n_lambdas=40, ratio=0.05)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes(statistic, n_classes):
+    X, Xk, y = pairs(400, 8)
+    labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    names = np.array(["red", "green", "blue"])[labels]
+    found = statistic.importance(X, Xk, names, rng=np.random.default_rng(0), task="classification")
+    assert (found.W[:3] > np.abs(found.W[3:]).max()).all()
+
+
+def test_many_columns_go_without_a_gram_matrix(monkeypatch):
+    X, Xk, y = pairs(150, 10)
+    fast = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(0))
+    monkeypatch.setattr("grip2.statistics.lasso.GRAM_COLUMNS_MAX", 5)
+    slow = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(0))
+    assert slow.info["lambda"] == pytest.approx(fast.info["lambda"])
+    np.testing.assert_allclose(slow.W, fast.W, atol=0.01)
+
+
+def test_errors_say_what_to_do():
+    X, Xk, y = pairs(30, 3)
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="method must be 'auto', 'lars' or 'grid', got 'omp'"):
+        LassoPath("omp").importance(X, Xk, y, rng=rng)
+    with pytest.raises(ValueError, match="method='lars' is for regression"):
+        LassoPath("lars").importance(X, Xk, y > 0, rng=rng, task="classification")
+    with pytest.raises(ValueError, match="one class only"):
+        LassoCoefficient().importance(X, Xk, np.zeros(30), rng=rng, task="classification")

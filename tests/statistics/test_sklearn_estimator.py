@@ -1,0 +1,78 @@
+"""FromEstimator and RandomForest: what is read off which estimator, seeds, and mismatches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+from grip2.statistics import FromEstimator, RandomForest
+from grip2.statistics.inputs import paired_inputs
+from grip2.statistics.sklearn_estimator import fit_and_read
+
+
+def data(n: int = 200, p: int = 4):
+    X, Xk = np.random.default_rng(0).standard_normal((2, n, p))
+    return X, Xk, X[:, 0] + 0.3 * np.random.default_rng(1).standard_normal(n)
+
+
+def importance(statistic, y=None, task="regression", seed=0):
+    X, Xk, response = data()
+    y = response if y is None else y
+    return statistic.importance(X, Xk, y, rng=np.random.default_rng(seed), task=task)
+
+
+def test_coefficients_are_those_of_the_estimator():
+    X, Xk, y = data()
+    found = fit_and_read(Ridge(alpha=2.0), X, Xk, y, rng=np.random.default_rng(0), task="regression")
+    Z = paired_inputs(X, Xk)
+    expected = np.abs(np.linalg.solve(Z.T @ Z + 2.0 * np.eye(8), Z.T @ (y - y.mean()) / y.std()))
+    np.testing.assert_allclose(np.concatenate([found.original, found.knockoff]), expected)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        Ridge(),
+        ExtraTreesRegressor(n_estimators=20),
+        make_pipeline(StandardScaler(), Ridge()),
+        GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=3),
+    ],
+)
+def test_any_regressor_in_one_line(estimator):
+    assert np.argmax(importance(FromEstimator(estimator)).W) == 0
+
+
+def test_classifiers_for_two_and_three_classes():
+    y = data()[2]
+    for labels in (y > 0, np.digitize(y, [-0.5, 0.5])):
+        for estimator in (LogisticRegression(), GradientBoostingClassifier(n_estimators=10)):
+            assert np.argmax(importance(FromEstimator(estimator), labels, "classification").W) == 0
+
+
+def test_nested_seeds_come_from_the_stream_and_the_estimator_is_left_alone():
+    estimator = make_pipeline(StandardScaler(), ExtraTreesRegressor(n_estimators=5))
+    first, again = (importance(FromEstimator(estimator), seed=1) for _ in range(2))
+    np.testing.assert_array_equal(first.W, again.W)
+    assert not np.array_equal(first.W, importance(FromEstimator(estimator), seed=2).W)
+    assert estimator[-1].random_state is None
+    assert not hasattr(estimator[-1], "estimators_")
+
+
+def test_random_forest_does_not_depend_on_the_number_of_threads():
+    one, two = (importance(RandomForest(n_trees=20, n_jobs=jobs)).W for jobs in (1, 2))
+    np.testing.assert_allclose(one, two, rtol=1e-12)
+
+
+def test_mismatches_are_named():
+    with pytest.raises(ValueError, match="the task is classification, but Ridge is for the other kind"):
+        importance(FromEstimator(Ridge()), data()[2] > 0, "classification")
+    with pytest.raises(ValueError, match="KNeighborsRegressor has neither coef_ nor feature_importances_"):
+        importance(FromEstimator(KNeighborsRegressor()))
+    with pytest.raises(ValueError, match="steps that add or drop columns cannot be used"):
+        importance(FromEstimator(make_pipeline(PolynomialFeatures(), Ridge())))

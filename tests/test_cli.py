@@ -1,0 +1,203 @@
+"""The command line as a person meets it: in processes of its own where that matters."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grip2 import _output, cli
+from grip2.result import SelectionResult
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 20))
+    frame = pd.DataFrame(X, columns=[f"gene{j}" for j in range(20)])
+    frame["city"] = rng.choice(["Rome", "Oslo", "Bern"], 300)
+    frame["y"] = X[:, :10].sum(axis=1) + 0.3 * rng.standard_normal(300)
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def run(capsys, *words):
+    """Exit code, standard output and standard error of `grip2 words...`, in this process."""
+    try:
+        cli.main([str(word) for word in words])
+        code = 0
+    except SystemExit as stop:
+        code = stop.code or 0
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def select(capsys, table, out, *more):
+    return run(capsys, "select", table, "--target", "y", "--statistic", "lcd", "--fdr", "0.2", "--out", out, *more)
+
+
+def test_select_writes_three_files_that_round_trip(capsys, table, tmp_path):
+    code, out, err = select(capsys, table, tmp_path / "result")
+    assert code == 0, err
+    assert sorted(path.name for path in (tmp_path / "result").iterdir()) == [
+        "report.html", "selection.csv", "selection.json"
+    ]  # fmt: skip
+    text = (tmp_path / "result" / "selection.json").read_text()
+    content = json.loads(text)
+    assert set(content["selected"]) >= {f"gene{j}" for j in range(10)}
+    assert set(content["features"][0]) == {"name", "W", "q_value", "selected", "original", "knockoff"}
+    assert SelectionResult.from_json(text).to_json() == text
+    frame = pd.read_csv(tmp_path / "result" / "selection.csv")
+    assert frame["name"].tolist() == SelectionResult.from_json(text).to_frame()["name"].tolist()
+    np.testing.assert_allclose(frame["W"], SelectionResult.from_json(text).to_frame()["W"])
+    assert "gene0" in out
+    assert "city: text, encoded as" in err
+    page = (tmp_path / "result" / "report.html").read_text()
+    assert "<svg" in page
+    assert "What the guarantee rests on" in page
+    assert "src=" not in page, "the page must stand alone"
+    assert "href=" not in page.replace('xlink:href="#', "").replace('href="#', "")
+
+
+def test_same_seed_same_files(capsys, table, tmp_path):
+    contents = []
+    for name in ("a", "b"):
+        assert select(capsys, table, tmp_path / name, "--seed", "5")[0] == 0
+        content = json.loads((tmp_path / name / "selection.json").read_text())
+        content.pop("seconds")
+        contents.append(content)
+    assert contents[0] == contents[1]
+
+
+def test_select_reads_parquet_and_classes(capsys, table, tmp_path):
+    frame = pd.read_csv(table)
+    frame["y"] = np.where(frame["y"] > 0, "sick", "well")
+    frame.to_parquet(tmp_path / "table.parquet")
+    code, _, err = select(capsys, tmp_path / "table.parquet", tmp_path / "result")
+    assert code == 0, err
+    assert json.loads((tmp_path / "result" / "selection.json").read_text())["task"] == "classification"
+
+
+def test_results_are_not_overwritten_without_force(capsys, table, tmp_path):
+    assert select(capsys, table, tmp_path / "result")[0] == 0
+    before = (tmp_path / "result" / "selection.json").read_text()
+    code, _, err = select(capsys, table, tmp_path / "result", "--seed", "1")
+    assert code == 2
+    assert "already there; give --force" in err
+    assert (tmp_path / "result" / "selection.json").read_text() == before
+    assert select(capsys, table, tmp_path / "result", "--seed", "1", "--force")[0] == 0
+    assert (tmp_path / "result" / "selection.json").read_text() != before
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "message"),
+    [
+        (
+            lambda f: f.assign(gene3=np.where(f.index == 4, np.nan, f.gene3)),
+            [],
+            r"missing values in gene3 (1)",
+        ),
+        (
+            lambda f: f.assign(gene3=np.where(f.index == 4, np.inf, f.gene3)),
+            [],
+            "infinite values in column gene3",
+        ),
+        (lambda f: f.assign(gene3=1.0), [], "column gene3 is constant"),
+        (lambda f: f.assign(copy=f.gene3), [], "gene3 = copy"),
+        (lambda f: f.head(9), [], "at least 10 rows"),
+        (lambda f: f[["gene1", "y"]], [], "at least 2 features"),
+        (lambda f: f.assign(y=3.0), [], "y is a constant"),
+        (lambda f: f.assign(y="sick"), [], "y is one class"),
+        (lambda f: f, ["--target", "gene_1"], "Did you mean 'gene1'"),
+        (lambda f: f, ["--fdr", "1.5"], "fdr must be in (0, 1), got 1.5"),
+        (lambda f: f, ["--fdr", "0"], "fdr must be in (0, 1)"),
+        (lambda f: f, ["--statistic", "grip"], "statistic must be one of"),
+        (lambda f: f, ["--knockoffs", "gausian"], "Did you mean 'gaussian'"),
+        (lambda f: f, ["--task", "ranking"], "task must be"),
+        (lambda f: f, ["--drop", "gene_1"], "Did you mean 'gene1'"),
+        (lambda f: f.assign(y=np.where(f.index == 4, np.nan, f.y)), [], "target 'y' is missing in 1"),
+    ],
+)
+def test_bad_input_is_one_message_and_exit_code_two(capsys, table, tmp_path, change, words, message):
+    path = tmp_path / "bad.csv"
+    change(pd.read_csv(table)).to_csv(path, index=False)
+    code, out, err = select(capsys, path, tmp_path / "result", *words)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert len([line for line in err.splitlines() if line.startswith("grip2:")]) == 1
+    assert not (tmp_path / "result").exists()
+
+
+def test_usage_errors_have_exit_code_two(capsys, table, tmp_path):
+    assert run(capsys, "select", table, "--out", tmp_path)[0] == 2
+    assert run(capsys, "selekt")[0] == 2
+    assert run(capsys, "select", table, "--target", "y", "--out", tmp_path, "--draws", "many")[0] == 2
+
+
+def test_debug_shows_the_traceback(capsys, tmp_path):
+    code, _, err = select(capsys, tmp_path / "none.csv", tmp_path / "result", "--debug")
+    assert code == 2
+    assert "Traceback" in err
+
+
+def test_missing_values_can_be_imputed(capsys, table, tmp_path):
+    frame = pd.read_csv(table)
+    frame.loc[4, "gene3"] = np.nan
+    frame.to_csv(table, index=False)
+    code, _, err = select(capsys, table, tmp_path / "result", "--impute")
+    assert code == 0
+    assert "gene3: 1 missing values filled" in err
+
+
+def test_a_full_disk_leaves_nothing_half_written(capsys, table, tmp_path, monkeypatch):
+    assert select(capsys, table, tmp_path / "result")[0] == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "result").iterdir()}
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(_output.os, "fsync", full)
+    code, _, err = select(capsys, table, tmp_path / "result", "--force", "--seed", "1")
+    assert code == 2
+    assert "No space left on device" in err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "result").iterdir()} == before
+    code, _, err = select(capsys, table, tmp_path / "other")
+    assert code == 2
+    assert not (tmp_path / "other").exists()
+
+
+def test_an_unwritable_folder_is_told_before_the_work(capsys, table, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("here I am")
+    assert "is a file; give a folder" in select(capsys, table, tmp_path / "file")[2]
+    code, _, err = select(capsys, table, tmp_path / "file" / "below")
+    assert code == 2
+    assert "cannot write there" in err
+
+
+def test_help_and_version():
+    for words in (["--help"], ["select", "--help"], ["demo", "--help"], ["--version"]):
+        done = subprocess.run([sys.executable, "-m", "grip2.cli", *words], capture_output=True, text=True, check=True)
+        assert "grip2" in done.stdout
+        assert done.stderr == ""
+
+
+def test_demo_beats_the_lasso_where_the_lasso_is_blind(capsys, tmp_path):
+    code, out, err = run(capsys, "demo", "--out", tmp_path / "demo")
+    assert code == 0, err
+    found = SelectionResult.from_json((tmp_path / "demo" / "selection.json").read_text())
+    assert len(found.selected) >= 15
+    lasso, grip2 = (next(line for line in out.splitlines() if name in line) for name in ("│ lasso", "│ GRIP2"))
+    assert lasso.split("│")[2].strip() == "0"
+    assert float(grip2.split("│")[4]) >= 0.75
+    assert float(grip2.split("│")[3]) <= 0.2
+    data = pd.read_csv(tmp_path / "demo" / "data.csv")
+    assert data.shape == (4000, 101)

@@ -1,0 +1,85 @@
+"""The shape of the package: who may import whom, and that help does not wait for heavy libraries."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import grip2
+
+SOURCE = Path(grip2.__file__).parent
+
+# A module may import from its own layer and from those before it.
+LAYERS = [
+    {"_random", "_version"},
+    {"network"},
+    {"result", "filter", "symmetry", "_validation"},
+    {"knockoffs", "statistics", "grouping"},
+    {"derandomize", "explain"},
+    {"selector"},
+    {"metrics", "datasets"},
+    {"experiments"},
+    {"report", "_output"},
+    {"commands"},
+    {"cli", "__init__", "__main__"},
+]
+
+
+def layer_of(module: str) -> int:
+    for number, names in enumerate(LAYERS):
+        if module in names:
+            return number
+    raise AssertionError(f"{module} belongs to no layer; add it to LAYERS")
+
+
+def imports(path: Path) -> set[str]:
+    """First-level grip2 modules imported by a file, wherever in the file; type-checking blocks excepted."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    return found
+
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(SOURCE)) for path in FILES])
+def test_import_direction(path):
+    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    for module in imports(path):
+        parts = module.split(".")
+        if parts[0] == "grip2" and len(parts) > 1:
+            assert layer_of(parts[1]) <= layer_of(own), f"{path} must not import {module}"
+        if parts[0] in ("jax", "optax"):
+            assert own == "network", f"{path} imports {module}; only grip2.network may"
+
+
+def test_engine_knows_nothing_of_knockoffs():
+    for path in (SOURCE / "network").rglob("*.py"):
+        for module in imports(path):
+            assert not module.startswith("grip2.") or module.startswith("grip2.network"), path
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; from grip2.cli import app; "
+        "heavy = {'jax', 'sklearn', 'pandas', 'scipy', 'matplotlib', 'numpy'} & set(sys.modules); "
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

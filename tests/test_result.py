@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from grip2.explain import reason_for
+from grip2.filter import knockoff_threshold, q_values
+from grip2.result import Importance, SelectionResult, Surface
+
+
+def make_result(W, fdr=0.1, **changes):
+    W = np.asarray(W, float)
+    threshold, q = knockoff_threshold(W, fdr), q_values(W)
+    values = {
+        "feature_names": tuple(f"f{j}" for j in range(len(W))),
+        "W": W,
+        "q_values": q,
+        "selected_mask": W >= threshold,
+        "original": np.maximum(W, 0),
+        "knockoff": np.maximum(-W, 0),
+        "fdr": fdr,
+        "offset": 1,
+        "threshold": threshold,
+        "reason": reason_for(W, q, W >= threshold, threshold, fdr=fdr, offset=1, n_draws=1),
+        "assumptions": ("rows are independent",),
+        "settings": {"nested": {"range": (1e-3, np.float64(0.1)), "off": np.inf}},
+        "task": "regression",
+        "n_rows": 100,
+        "seed": 7,
+        "versions": {"grip2": "0"},
+        "seconds": 1.5,
+    }
+    return SelectionResult(**(values | changes))
+
+
+def test_json_round_trip():
+    for W in (np.linspace(-0.1, 2, 30), -np.ones(5)):
+        result = make_result(W)
+        text = result.to_json()
+        assert SelectionResult.from_json(text).to_json() == text
+        assert SelectionResult.from_json(text) == result
+        assert set(json.loads(text)) >= {
+            "selected", "features", "fdr", "threshold", "reason", "assumptions", "settings", "seed", "versions", "seconds"
+        }  # fmt: skip
+    with_e = make_result(np.linspace(-0.1, 2, 30), e_values=np.arange(30.0))
+    assert SelectionResult.from_json(with_e.to_json()) == with_e
+
+
+def test_no_selection_has_a_null_threshold():
+    assert json.loads(make_result([-1.0, 0.5]).to_json())["threshold"] is None
+
+
+def test_frame_and_names():
+    result = make_result(np.linspace(-0.1, 2, 30))
+    frame = result.to_frame()
+    assert list(frame.columns) == ["name", "W", "q_value", "selected", "original", "knockoff"]
+    assert frame["name"][0] == "f29"
+    assert result.selected[0] == "f29"
+    assert frame["selected"].sum() == len(result.selected)
+    assert str(result).startswith(f"{len(result.selected)} of 30 features selected at fdr 0.1: f29")
+
+
+def test_reason_for_an_empty_selection_says_what_would_help():
+    W = np.concatenate([np.full(12, 1.0), np.full(8, -0.5)])
+    reason = make_result(W, fdr=0.05).reason
+    assert "at least 20 features must be selected together" in reason
+    assert "12 of 20 features had W > 0" in reason
+    assert "smallest fdr that would select something is 0.084 (12 features)" in reason
+    named = 0.084
+    assert np.sum(W >= knockoff_threshold(W, named)) == 12
+    assert "No fdr below 1 would select" in make_result(-np.ones(4)).reason
+
+
+def test_reason_for_a_selection_states_the_estimate():
+    W = np.concatenate([np.full(20, 1.0), [-1.0], np.full(5, -0.01)])
+    assert "(1 + 1) / 20 = 0.1, at most 0.1" in make_result(W).reason
+
+
+def test_importance_swaps_pairs_everywhere():
+    surface = Surface(np.ones(2), np.ones(2), np.array([[1.0, 2], [3, 4]]), np.array([[5.0, 6], [7, 8]]))
+    importance = Importance(np.array([1.0, 2]), np.array([3.0, 4]), {}, surface)
+    swapped = importance.swap(np.array([True, False]))
+    np.testing.assert_array_equal(swapped.W, [2, -2])
+    np.testing.assert_array_equal(swapped.surface.original, [[5, 2], [7, 4]])
+    np.testing.assert_array_equal(swapped.swap(np.array([True, False])).W, importance.W)
+
+
+def test_importance_refuses_nonsense():
+    with pytest.raises(ValueError, match="finite"):
+        Importance(np.array([np.nan]), np.array([1.0]))
+    with pytest.raises(ValueError, match="one length"):
+        Importance(np.ones(2), np.ones(3))

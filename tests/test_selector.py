@@ -1,0 +1,235 @@
+"""KnockoffSelector as a scikit-learn estimator, on every kind of input, good and bad."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from grip2 import GRIP2, KnockoffSelector, select
+from grip2.knockoffs import GaussianKnockoffs
+from grip2.statistics import LassoCoefficient, Statistic
+
+TINY = GRIP2((1e-2, 1e-1), hidden=4, depth=1, steps=60, block_size=20, batch_size=32)
+
+
+def linear(n=400, p=30, k=10, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, X[:, :k].sum(axis=1) + 0.5 * rng.standard_normal(n)
+
+
+def selector(**changes):
+    settings = {
+        "statistic": LassoCoefficient(),
+        "knockoffs": GaussianKnockoffs(),
+        "fdr": 0.2,
+        "random_state": 0,
+    }
+    return KnockoffSelector(**(settings | changes))
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([KnockoffSelector(TINY, GaussianKnockoffs()), selector()])
+def test_scikit_learn_compatible(estimator, check):
+    check(estimator)
+
+
+def test_finds_a_linear_signal_with_the_lasso_and_with_grip2():
+    X, y = linear()
+    for statistic in (LassoCoefficient(), GRIP2((1e-2, 1e-1), hidden=16, depth=1, steps=1500)):
+        fitted = selector(statistic=statistic).fit(X, y)
+        assert set(np.flatnonzero(fitted.get_support())) >= set(range(10))
+        assert fitted.W_.shape == (30,)
+        assert fitted.threshold_ > 0
+        np.testing.assert_array_equal(fitted.get_support(), fitted.q_values_ <= 0.2)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_frames_keep_their_names(kind):
+    X, y = linear()
+    names = [f"gene_{j}" for j in range(30)]
+    frame = pd.DataFrame(X, columns=names) if kind == "pandas" else pl.DataFrame(X, schema=names)
+    target = pd.Series(y) if kind == "pandas" else pl.Series(y)
+    fitted = selector().fit(frame, target)
+    from_array = selector().fit(X, y)
+    np.testing.assert_array_equal(fitted.W_, from_array.W_)
+    assert fitted.result_.feature_names == tuple(names)
+    assert set(fitted.get_feature_names_out()) == set(fitted.result_.selected)
+    assert fitted.transform(frame).shape == (400, len(fitted.result_.selected))
+
+
+def test_pipeline_clone_grid_search_and_pickle():
+    X, y = linear()
+    model = make_pipeline(StandardScaler(), selector(), LinearRegression())
+    search = GridSearchCV(model, {"knockoffselector__fdr": [0.1, 0.3]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.9
+    fitted = selector().fit(X, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.W_, fitted.W_)
+    assert again.result_ == fitted.result_
+    np.testing.assert_array_equal(clone(fitted).fit(X, y).W_, fitted.W_)
+
+
+def test_same_seed_same_result_in_a_new_process():
+    X, y = linear(n=100, p=6, k=3)
+    here = selector(statistic=TINY).fit(X, y).W_
+    code = """
+import numpy as np
+from tests.test_selector import TINY, linear, selector
+print(selector(statistic=TINY).fit(*linear(n=100, p=6, k=3)).W_.tobytes().hex())
+"""
+    there = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert there.strip() == here.tobytes().hex()
+    other = selector(statistic=TINY, random_state=1).fit(X, y).W_
+    assert not np.array_equal(here, other)
+
+
+def test_generator_as_random_state_advances():
+    X, y = linear(n=100, p=6, k=3)
+    rng = np.random.default_rng(0)
+    first, second = (selector(random_state=rng).fit(X, y).W_ for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+def test_inputs_are_not_changed():
+    X, y = linear(n=100, p=6, k=3)
+    before = X.copy(), y.copy()
+    selector(statistic=TINY).fit(X, y)
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(y, before[1])
+
+
+def test_several_draws_do_not_depend_on_the_number_of_workers():
+    X, y = linear()
+    one, two = (selector(n_draws=9, n_jobs=jobs).fit(X, y).result_ for jobs in (None, 2))
+    np.testing.assert_array_equal(one.W, two.W)
+    np.testing.assert_array_equal(one.e_values, two.e_values)
+    assert set(one.selected) >= {f"x{j}" for j in range(10)}
+    assert "averaged over 9 draws" in one.reason
+
+
+def test_small_networks_of_several_draws_are_one_batch(monkeypatch):
+    from grip2.statistics import grip
+
+    X, y = linear(n=100, p=6, k=3)
+    sizes = []
+    original = grip.train_batch
+    monkeypatch.setattr(grip, "train_batch", lambda x, *a, **k: sizes.append(len(x)) or original(x, *a, **k))
+    selector(statistic=TINY, n_draws=3).fit(X, y)
+    assert sizes == [3]
+
+
+def test_task_is_recognised():
+    X, y = linear(n=200, p=10, k=3)
+    assert selector(statistic=TINY).fit(X, y).result_.task == "regression"
+    for labels in (y > 0, (y > 0).astype(int), np.where(y > 0, "sick", "well")):
+        assert selector(statistic=TINY).fit(X, labels).result_.task == "classification"
+    thirds = np.digitize(y, [-1, 1])
+    with pytest.warns(UserWarning, match="3 distinct whole numbers"):
+        assert selector(statistic=TINY).fit(X, thirds).result_.task == "regression"
+    result = selector(statistic=TINY, task="classification").fit(X, thirds).result_
+    assert result.task == "classification"
+
+
+def test_two_classes_are_found():
+    X, y = linear(n=1000, k=10)
+    fitted = selector(statistic=GRIP2((3e-3, 3e-2), hidden=16, depth=1, steps=1500)).fit(X, y > 0)
+    assert set(np.flatnonzero(fitted.get_support())) >= set(range(10))
+
+
+def test_empty_selection_is_explained():
+    rng = np.random.default_rng(0)
+    fitted = selector(fdr=0.05).fit(rng.standard_normal((100, 12)), rng.standard_normal(100))
+    assert fitted.result_.selected == []
+    assert "at least 20 features must be selected together" in fitted.result_.reason
+
+
+def test_assumptions_name_what_is_estimated():
+    X, y = linear()
+    estimated = " ".join(selector().fit(X, y).result_.assumptions)
+    assert "estimated" in estimated
+    known = selector(knockoffs=GaussianKnockoffs(np.zeros(30), np.eye(30))).fit(X, y).result_
+    assert "estimated" not in " ".join(known.assumptions)
+    assert "modified" in " ".join(selector(offset=0).fit(X, y).result_.assumptions)
+
+
+def test_select_in_one_call():
+    X, y = linear()
+    result = select(X, y, statistic=LassoCoefficient(), fdr=0.2, random_state=0, knockoffs=GaussianKnockoffs())
+    assert result.selected == selector().fit(X, y).result_.selected
+    assert result.settings["statistic"]["name"] == "LassoCoefficient"
+    assert result.seed == 0
+
+
+def bad(change):
+    X, y = linear(n=40, p=5, k=2)
+    return change(X, y)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (np.where(np.arange(5) == 2, np.nan, X), y), "NaN"),
+        (lambda X, y: (np.where(np.arange(5) == 2, np.inf, X), y), "infinity"),
+        (lambda X, y: (np.where(np.arange(5) == 2, 1.0, X), y), "column x2 is constant"),
+        (lambda X, y: (X[:, [0, 1, 2, 1, 0]], y), "x0 = x4; x1 = x3"),
+        (lambda X, y: (X[:9], y[:9]), "at least 10 rows"),
+        (lambda X, y: (X[:, :1], y), "at least 2 features"),
+        (lambda X, y: (X, np.ones(40)), "y is a constant"),
+        (lambda X, y: (X, np.full(40, "a")), "y is one class"),
+        (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+        (lambda X, y: (X, np.where(np.arange(40) == 3, np.nan, y)), "NaN"),
+        (lambda X, y: (X, None), "requires y"),
+    ],
+)
+def test_bad_data_is_refused(change, message):
+    X, y = bad(change)
+    with pytest.raises(ValueError, match=message):
+        selector().fit(X, y)
+
+
+def test_sparse_input_is_refused():
+    X, y = linear(n=40, p=5, k=2)
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        selector().fit(scipy.sparse.csr_array(X), y)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fdr": 1.5}, r"KnockoffSelector: fdr must be in \(0, 1\), got 1.5"),
+        ({"offset": 2}, "offset must be 0 or 1"),
+        ({"n_draws": 0}, "n_draws"),
+        ({"n_draws": 2, "offset": 0}, "need offset=1"),
+        ({"task": "ranking"}, "task must be"),
+        ({"statistic": "grip2"}, "statistic must be a grip2.statistics.Statistic"),
+        ({"knockoffs": "gaussian"}, "knockoffs must be a grip2.knockoffs.KnockoffSampler"),
+        ({"random_state": "seed"}, "random_state"),
+    ],
+)
+def test_bad_parameters_are_refused(changes, message):
+    X, y = linear(n=40, p=5, k=2)
+    with pytest.raises(ValueError, match=message):
+        selector(**changes).fit(X, y)
+
+
+def test_statistics_are_not_changed_by_fitting():
+    X, y = linear(n=100, p=6, k=3)
+    statistic = clone(TINY)
+    before = statistic.get_params()
+    selector(statistic=statistic).fit(X, y)
+    assert statistic.get_params() == before
+    assert isinstance(statistic, Statistic)
