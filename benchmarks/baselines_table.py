@@ -3,12 +3,12 @@
     python benchmarks/baselines_table.py        # n = 20,000, p = 500, rho = 0.8, 3 trials, all methods
     python benchmarks/baselines_table.py --n 500 --p 40 --trials 2 --steps 200 --out /tmp/baselines
 
-Every finished (method, trial) is one row of OUT/trials.csv, written at once, so a run that was stopped goes on
-where it stopped; rows of other sizes or settings are left alone. OUT/table.md is made anew after each.
+Every finished (method, trial) is one row of OUT/trials.csv, written at once, so a run that was stopped goes
+on where it stopped; rows of other sizes or settings are left alone. OUT/table.md is made anew after each.
 
 Networks have the paper's settings for its synthetic experiment, everything else its defaults. Support and
-coefficients are the same in all trials, rows and noise are not; knockoffs are exact Gaussian ones with the true
-covariance (equi-correlated) and the same for all methods of a trial.
+coefficients are the same in all trials, rows and noise are not; knockoffs are exact Gaussian ones with the
+true covariance (equi-correlated) and the same for all methods of a trial.
 """
 
 from __future__ import annotations
@@ -121,13 +121,13 @@ def append_row(file: Path, row: dict[str, object]) -> None:
 
 def write_table(arguments: argparse.Namespace, setting: dict[str, str], methods: list[str], file: Path) -> None:
     rows = [row for row in read_rows(file) if all(row[name] == value for name, value in setting.items())]
-    steps = arguments.steps or "the paper's"
+    options = " ".join(f"--{name} {setting[name]}" for name in setting)
     lines = [
-        f"# Baselines: n = {arguments.n}, p = {arguments.p}, rho = {arguments.rho:g}, SNR = {arguments.snr:g}",
+        f"# Baselines: n = {setting['n']}, p = {setting['p']}, rho = {setting['rho']}, SNR = {setting['snr']}",
         "",
-        f"Made by `python benchmarks/baselines_table.py --n {arguments.n} --p {arguments.p} --rho {arguments.rho:g} "
-        f"--snr {arguments.snr:g} --trials {arguments.trials} --steps {arguments.steps}`; steps of networks: {steps}.",
-        "Means over trials of power / false discovery proportion / Jaccard stability (two empty selections count 1).",
+        f"Made by `python benchmarks/baselines_table.py {options} --trials {arguments.trials}`",
+        f"(steps of every network: {arguments.steps or 5000}). Means over trials of power / false discovery",
+        "proportion / Jaccard stability (two empty selections count 1).",
         "",
         "| method | trials | " + " | ".join(f"q = {q:g}" for q in LEVELS) + " | seconds per fit |",
         "|---|---|" + "---|" * (len(LEVELS) + 1),

@@ -1,4 +1,4 @@
-"""Cross-validated lasso: time of ours over time of scikit-learn's LassoCV, same rows, folds and grid, in one run.
+"""Cross-validated lasso: our time over that of scikit-learn's LassoCV; same rows, folds and grid, one run.
 
 python benchmarks/bench_lasso.py                      # n = 20,000, p = 500 (1,000 columns with knockoffs)
 python benchmarks/bench_lasso.py --n 2000 --p 100
@@ -33,7 +33,7 @@ def main() -> None:
     Z, y = paired_inputs(table.X, Xk), response(table.y, "regression")
     folds = draw_folds(len(y), arguments.folds, np.random.default_rng(arguments.seed))
     splits = [(np.setdiff1d(np.arange(len(y)), rows), rows) for rows in folds]
-    print(f"n = {arguments.n}, {Z.shape[1]} columns, {arguments.folds} folds, 100 penalties, seed {arguments.seed}")
+    print(f"n = {arguments.n}, {Z.shape[1]} columns, {arguments.folds} folds, 100 penalties")
 
     seconds = {}
     began = time.perf_counter()

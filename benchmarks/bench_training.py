@@ -9,6 +9,7 @@ the same shapes, and their ratio. ``--full`` times all 5,000 steps of the synthe
 from __future__ import annotations
 
 import argparse
+import itertools
 import resource
 import time
 
@@ -16,7 +17,6 @@ import numpy as np
 
 from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingConfig, train, train_batch
-import itertools
 
 
 def products(n_inputs: int, hidden: int, depth: int, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:

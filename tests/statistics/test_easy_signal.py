@@ -1,7 +1,7 @@
 """Every statistic, with its defaults, finds an easy linear signal with power of at least 0.8.
 
-n = 2,000, p = 50, 10 signals, q = 0.2. Independent columns, so that exact knockoffs are independent copies. One
-data set and one seed each.
+n = 2,000, p = 50, 10 signals, q = 0.2. Independent columns, so that exact knockoffs are independent copies.
+One data set and one seed each.
 """
 
 from __future__ import annotations

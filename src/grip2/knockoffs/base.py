@@ -24,14 +24,15 @@ class NumericalRepairWarning(UserWarning):
 class KnockoffSampler(BaseEstimator, ABC):
     """Base of all samplers.
 
-    A subclass implements ``fit`` (sets ``covariance_``, ``s_`` and ``n_features_in_``, does every factorisation once) and
-    ``_sample``. The generator it gets there is a private stream: a caller who seeds data and sampler alike is safe.
+    A subclass implements ``fit`` (sets ``covariance_``, ``s_`` and ``n_features_in_``, does every
+    factorisation once) and ``_sample``. The generator it gets there is a private stream: a caller who seeds
+    data and sampler alike is safe.
 
     After ``fit``, ``assumptions()`` lists in plain words what the false discovery rate guarantee rests on.
     """
 
-    # True where X is a fixed matrix: knockoffs of other rows make no sense, and only statistics that see the data through
-    # Gram matrices are covered by a proof.
+    # True where X is a fixed matrix: knockoffs of other rows make no sense, and only statistics that see the
+    # data through Gram matrices are covered by a proof.
     fixed_x: ClassVar[bool] = False
 
     covariance_: np.ndarray
@@ -78,7 +79,8 @@ def as_matrix(X: object, who: str) -> np.ndarray:
         if not np.isfinite(matrix[rows]).all():
             bad = np.flatnonzero(~np.isfinite(matrix[rows]).all(axis=0))
             raise ValueError(
-                f"{who}: X must be finite, got NaN or infinity in {column_list(X, bad)}. Impute or drop them first."
+                f"{who}: X must be finite, got NaN or infinity in {column_list(X, bad)}. Impute or drop them "
+                f"first."
             )
     return matrix
 

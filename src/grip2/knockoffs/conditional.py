@@ -50,8 +50,8 @@ class ConditionalGaussian:
 def jittered_cholesky(M: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
     """Lower C with ``C C^T = M + jitter * diag(M)``; the jitter is 0 where M allows, and grows tenfold until it does.
 
-    Relative to the diagonal, because conditional variances may differ by many decades and a constant would drown the
-    small ones. Warns when the jitter is not 0.
+    Relative to the diagonal, because conditional variances may differ by many decades and a constant would
+    drown the small ones. Warns when the jitter is not 0.
     """
     diagonal = np.diag(M)
     root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
@@ -67,13 +67,16 @@ def jittered_cholesky(M: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
         jitter = _FIRST_JITTER if jitter == 0.0 else 10 * jitter
     else:
         raise ValueError(
-            f"{who}: the conditional covariance of the knockoffs must be positive semidefinite, and is not even after a "
+            f"{who}: the conditional covariance of the knockoffs must be positive semidefinite, and is not "
+            f"even after a "
             f"jitter of {_LAST_JITTER:g}. Use a smaller s, or more shrinkage of Sigma."
         )
     if jitter:
         warnings.warn(
-            f"{who}: a jitter of {jitter:.0e} times each conditional variance was needed to factorise the law of the "
-            "knockoffs. Their variances are too large by at most that share: an effect on the false discovery rate "
+            f"{who}: a jitter of {jitter:.0e} times each conditional variance was needed to factorise the "
+            f"law of the "
+            "knockoffs. Their variances are too large by at most that share: an effect on the false "
+            "discovery rate "
             "of that size.",
             NumericalRepairWarning,
             stacklevel=4,

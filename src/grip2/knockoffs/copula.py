@@ -25,12 +25,14 @@ class CopulaKnockoffs(KnockoffSampler):
     s : {"mvr", "maxent", "sdp", "equi"} or array
         How the diagonal of S is chosen, or its values, in the space of the normal scores.
     extra_shrinkage : float
-        Added to Ledoit-Wolf's weight of ``mu I`` (appendix B.2; the paper calls it small and gives no value). 0.01 keeps the
-        smallest eigenvalue of a collinear table near 0.01, at the price of correlations that are 1 % too small.
+        Added to Ledoit-Wolf's weight of ``mu I`` (appendix B.2; the paper calls it small and gives no value).
+        0.01 keeps the smallest eigenvalue of a collinear table near 0.01, at the price of correlations that
+        are 1 % too small.
     discrete : {"observed", "interpolate"}
-        "observed": knockoffs of a discrete column take observed values only. A column counts as discrete when at least half of
-        its rows share their value with another row, or when its values are whole numbers with a repeat.
-        "interpolate": the paper's linear interpolation for every column, which invents values between the observed ones.
+        "observed": knockoffs of a discrete column take observed values only. A column counts as discrete when
+        at least half of its rows share their value with another row, or when its values are whole numbers
+        with a repeat. "interpolate": the paper's linear interpolation for every column, which invents values
+        between the observed ones.
     clip : float
         Ranks are kept in [clip, 1 - clip] before the probit (appendix B.2).
 
@@ -66,7 +68,8 @@ class CopulaKnockoffs(KnockoffSampler):
         observed = self.discrete == "observed"
         self.margins_ = [learn_margin(matrix[:, j], discrete=observed) for j in range(p)]
         self.discrete_columns_ = np.array([margin.discrete for margin in self.margins_])
-        # fit takes no generator, and ties need random ranks: a stream of the library's own, the same in every fit.
+        # fit takes no generator, and ties need random ranks: a stream of the library's own, the same in every
+        # fit.
         moments = scatter(self._scores(matrix, stream(generator_from(0), "copula covariance")))
         Sigma, self.shrinkage_ = shrink(moments, self.extra_shrinkage)
         self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
@@ -106,15 +109,18 @@ class CopulaKnockoffs(KnockoffSampler):
         """What the guarantee rests on, one sentence each."""
         texts = [
             "The rows of X are independent draws from one distribution.",
-            "After a monotone transformation of each column, the rows are multivariate normal (Gaussian copula): "
+            "After a monotone transformation of each column, the rows are multivariate normal (Gaussian "
+            "copula): "
             "knockoffs are exact if this holds and margins and correlations are known.",
             "The margins were estimated from the same rows (empirical quantiles), so control is approximate.",
-            f"The correlations were estimated from the same rows and shrunk (weight {self.shrinkage_:.3g} on no "
+            f"The correlations were estimated from the same rows and shrunk (weight {self.shrinkage_:.3g} on "
+            f"no "
             "correlation), so control is approximate.",
         ]
         if self.discrete_columns_.any():
             texts.append(
-                f"{int(self.discrete_columns_.sum())} of {self.n_features_in_} columns are discrete: tied values get random "
+                f"{int(self.discrete_columns_.sum())} of {self.n_features_in_} columns are discrete: tied "
+                f"values get random "
                 "ranks, so their dependence is matched approximately even with unlimited rows."
             )
         return texts + repairs(self.ridge_, self.jitter_)

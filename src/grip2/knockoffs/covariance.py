@@ -90,8 +90,8 @@ def check_not_constant(X: object, mean: np.ndarray, scale: np.ndarray, who: str)
 def shrunk_covariance(X: object, *, who: str = "shrunk_covariance") -> CovarianceEstimate:
     """Ledoit-Wolf on standardised columns, brought back to their units.
 
-    The plain estimator shrinks toward equal variances, which is wrong for columns in different units; shrinking the
-    correlation matrix toward the identity does not depend on units.
+    The plain estimator shrinks toward equal variances, which is wrong for columns in different units;
+    shrinking the correlation matrix toward the identity does not depend on units.
     """
     matrix = as_matrix(X, who)
     if len(matrix) < 2:
@@ -114,9 +114,12 @@ def stabilised(Sigma: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
     if ridge == 0.0:
         return (np.asarray(Sigma, dtype=float) + np.asarray(Sigma, dtype=float).T) / 2, 0.0
     warnings.warn(
-        f"{who}: Sigma is singular or nearly so; a ridge of {ridge:.2g} times each variance was added. Knockoffs are exact "
-        "for the ridged Sigma: the effect on the false discovery rate is of that size, but features that are linear "
-        "combinations of others get knockoffs that nearly equal them, and no power. Drop or group such features.",
+        f"{who}: Sigma is singular or nearly so; a ridge of {ridge:.2g} times each variance was added. "
+        f"Knockoffs are exact "
+        "for the ridged Sigma: the effect on the false discovery rate is of that size, but features that are "
+        "linear "
+        "combinations of others get knockoffs that nearly equal them, and no power. Drop or group such "
+        "features.",
         NumericalRepairWarning,
         stacklevel=3,
     )

@@ -31,8 +31,8 @@ _WHO = "diagnose"
 _MAX_ROWS = 20_000
 _N_SWAP_SETS = 4
 
-# An error that a test proves to exist is called large from here on: correlations and shares that are off by 0.1, or
-# rows that a simple classifier tells from swapped rows in 60 of 100 cases.
+# An error that a test proves to exist is called large from here on: correlations and shares that are off by
+# 0.1, or rows that a simple classifier tells from swapped rows in 60 of 100 cases.
 _LARGE = {"mean": 0.1, "covariance": 0.1, "cross-covariance": 0.1, "margins": 0.1, "classifier": 0.6}
 _LOW_POWER_CORRELATION = 0.95
 _SAME = 1 - 1e-6
@@ -44,8 +44,8 @@ _TOO_FEW_ROWS = 0.5
 class DiagnosticTest:
     """One test of exchangeability.
 
-    ``p_value`` is exact or an upper bound; the test rejects below ``level``. ``effect`` is the size of the error in the units
-    of ``effect_is``, ``effect_error`` its standard error (None where it has none).
+    ``p_value`` is exact or an upper bound; the test rejects below ``level``. ``effect`` is the size of the
+    error in the units of ``effect_is``, ``effect_error`` its standard error (None where it has none).
     """
 
     name: str
@@ -69,8 +69,8 @@ class DiagnosticTest:
 class KnockoffDiagnostics:
     """What ``diagnose`` found.
 
-    ``verdict`` is "good", "usable" or "do not trust"; ``reasons`` says why in sentences. Exact knockoffs are rejected by some
-    test with probability at most ``false_alarm_rate``.
+    ``verdict`` is "good", "usable" or "do not trust"; ``reasons`` says why in sentences. Exact knockoffs are
+    rejected by some test with probability at most ``false_alarm_rate``.
     """
 
     verdict: str
@@ -142,11 +142,12 @@ def diagnose(
     """Test whether Xk can be knockoffs of X, and say what follows.
 
     Every test is exact for independent rows: knockoffs that are exact are rejected with probability at most
-    ``false_alarm_rate`` in all, for any n, p and distribution. The level is split evenly over moments, margins, classifier and
-    energy test. Knockoffs made with estimated parameters are approximate and are rejected once n is large enough to
-    see it; the verdict then goes by the size of the error.
+    ``false_alarm_rate`` in all, for any n, p and distribution. The level is split evenly over moments,
+    margins, classifier and energy test. Knockoffs made with estimated parameters are approximate and are
+    rejected once n is large enough to see it; the verdict then goes by the size of the error.
 
-    At most 20,000 rows are used, drawn at random. ``rng`` decides rows and swap sets; None: the same ones every time.
+    At most 20,000 rows are used, drawn at random. ``rng`` decides rows and swap sets; None: the same ones
+    every time.
     """
     if not 0 < false_alarm_rate < 1:
         raise ValueError(f"{_WHO}: false_alarm_rate must be in (0, 1), got {false_alarm_rate}.")
@@ -263,7 +264,8 @@ def _judge(
         bad.append("The knockoffs equal X: nothing can ever be selected.")
     elif n > 2 * p and _unexplained(pairs) < 1e-8:
         bad.append(
-            "The knockoffs are a linear function of X, with no noise of their own. Were data and knockoffs drawn from "
+            "The knockoffs are a linear function of X, with no noise of their own. Were data and knockoffs "
+            "drawn from "
             "the same seed?"
         )
     for test in tests:
@@ -273,12 +275,14 @@ def _judge(
     if low and not np.all(correlation >= _SAME):
         shown = ", ".join(low[:5]) + (f" and {len(low) - 5} more" if len(low) > 5 else "")
         limits.append(
-            f"{len(low)} of {p} features have a correlation of {_LOW_POWER_CORRELATION} or more with their knockoff "
+            f"{len(low)} of {p} features have a correlation of {_LOW_POWER_CORRELATION} or more with their "
+            f"knockoff "
             f"(s near 0), so little power: {shown}. Use s='mvr', or group features."
         )
     if detectable > _TOO_FEW_ROWS:
         limits.append(
-            f"With {n} rows only errors above {detectable:.2g} (correlation units) could be seen: the tests say little."
+            f"With {n} rows only errors above {detectable:.2g} (correlation units) could be seen: the tests "
+            f"say little."
         )
     if bad:
         return "do not trust", tuple(bad + limits), low

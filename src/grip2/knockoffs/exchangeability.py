@@ -1,13 +1,14 @@
 """Exact tests of exchangeability of (X, Xk): their false-alarm rates hold for every n, p and distribution.
 
-If Xk are knockoffs of X and the rows are independent, then swapping x_ij with xk_ij, in any set of columns and in any row
-by itself, does not change the distribution of the data. Every test here rests on that alone. A contrast that changes sign
-under a swap is a sum of n terms with random signs; given their sizes, Hoeffding's inequality bounds it:
+If Xk are knockoffs of X and the rows are independent, then swapping x_ij with xk_ij, in any set of columns
+and in any row by itself, does not change the distribution of the data. Every test here rests on that alone. A
+contrast that changes sign under a swap is a sum of n terms with random signs; given their sizes, Hoeffding's
+inequality bounds it:
 
     P(|sum_i d_i| >= z sqrt(sum_i d_i^2)) <= 2 exp(-z^2 / 2).
 
-No asymptotics, no moments: heavy tails and discrete columns cost nothing. All data enters through ``Pairs``, whose centring and
-scaling do not change under swaps either.
+No asymptotics, no moments: heavy tails and discrete columns cost nothing. All data enters through ``Pairs``,
+whose centring and scaling do not change under swaps either.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Contrast:
 
     @property
     def worst(self) -> tuple[float, float, tuple[int, ...]]:
-        """Error and standard error of the contrast of largest \\|z\\|, and where it is."""
-        z = np.abs(np.nan_to_num(self.z))
+        """Error and standard error of the contrast with the largest absolute z, and where it is."""
+        z = np.where(np.isnan(self.error), -1.0, np.abs(np.nan_to_num(self.z)))
         where = np.unravel_index(int(np.argmax(z)), z.shape)
         return float(self.error[where]), float(self.standard_error[where]), tuple(int(i) for i in where)
 
@@ -143,8 +144,9 @@ def swap_sets(p: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:
 def classifier_test(pairs: Pairs, columns: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
     """Held-out accuracy of telling data from swapped data, and its exact binomial p-value.
 
-    A ridge classifier on contrasts phi = h(row) - h(swapped row) is trained on half of the rows. On each of the others it says
-    "not swapped" when w'phi > 0: right with probability 1/2 if the pair is exchangeable, whatever w was learned.
+    A ridge classifier on contrasts phi = h(row) - h(swapped row) is trained on half of the rows. On each of
+    the others it says "not swapped" when w'phi > 0: right with probability 1/2 if the pair is exchangeable,
+    whatever w was learned.
     """
     rows = rng.permutation(len(pairs.X))[:_CLASSIFIER_ROWS]
     terms = _contrast_terms(pairs, columns, rng)
@@ -206,9 +208,9 @@ def _ridge(phi: np.ndarray) -> np.ndarray:
 def energy_test(pairs: Pairs, columns: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
     """Energy distance between rows and swapped rows, as a share of the mean distance, and its exact p-value.
 
-    With a the distances among rows and b the distances from rows to swapped rows, the squared energy distance is the sum of
-    b - a. Swapping row i alone flips the sign of row and column i of that matrix, so the null distribution is that of
-    e'(b - a)e for random signs e.
+    With a the distances among rows and b the distances from rows to swapped rows, the squared energy distance
+    is the sum of b - a. Swapping row i alone flips the sign of row and column i of that matrix, so the null
+    distribution is that of e'(b - a)e for random signs e.
     """
     index = rng.permutation(len(pairs.X))[:_ENERGY_ROWS]
     sample = pairs.rows(index)

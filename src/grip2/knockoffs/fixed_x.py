@@ -18,18 +18,19 @@ _RANK_TOLERANCE = 1e-6
 class FixedXKnockoffs(KnockoffSampler):
     """Knockoffs with ``Xk'Xk = X'X`` and ``X'Xk = X'X - diag(s)``, as the R package's ``create.fixed``.
 
-    Exact, without any assumption on X, when ``y = X beta + Gaussian noise`` and the statistic depends on the data only through
-    ``[X, Xk]'[X, Xk]`` and ``[X, Xk]'y``. A neural statistic does not: no proof covers it (``fixed_x`` is True, for callers
-    that must say so).
+    Exact, without any assumption on X, when ``y = X beta + Gaussian noise`` and the statistic depends on the
+    data only through ``[X, Xk]'[X, Xk]`` and ``[X, Xk]'y``. A neural statistic does not: no proof covers it
+    (``fixed_x`` is True, for callers that must say so).
 
     Parameters
     ----------
     s : {"equi", "sdp", "mvr", "maxent"} or array
-        How the diagonal is chosen on the scale of columns of length one, or its values in units of ``X'X / n``.
+        How the diagonal is chosen on the scale of columns of length one, or its values in units of ``X'X /
+        n``.
     center : bool
-        True: the model has an intercept. Columns are centred first, the identities hold for the centred matrices, and the
-        means are put back (so they hold for the raw ones as well). Needs one row more: n >= 2p + 1.
-        False: X as it is, as in R; n >= 2p.
+        True: the model has an intercept. Columns are centred first, the identities hold for the centred
+        matrices, and the means are put back (so they hold for the raw ones as well). Needs one row more: n >=
+        2p + 1. False: X as it is, as in R; n >= 2p.
 
     With fewer rows, down to p, extend the data by ``augment_rows`` before ``fit``.
 
@@ -49,8 +50,8 @@ class FixedXKnockoffs(KnockoffSampler):
     ) -> tuple[np.ndarray, np.ndarray]:
         """The data with rows added until there are enough: zeros in (centred) X, noise in y (Barber and Candes, 2015, 2.1.2).
 
-        The noise has the standard deviation of the residuals of y on X, or ``noise_sd``. Data with enough rows comes back
-        as it is. Control is then exact only for the true standard deviation of the noise.
+        The noise has the standard deviation of the residuals of y on X, or ``noise_sd``. Data with enough
+        rows comes back as it is. Control is then exact only for the true standard deviation of the noise.
         """
         who = type(self).__name__
         matrix, response = as_matrix(X, who), np.asarray(y, dtype=float)
@@ -63,7 +64,8 @@ class FixedXKnockoffs(KnockoffSampler):
         centred = matrix - matrix.mean(axis=0) if self.center else matrix
         if noise_sd is None:
             noise_sd = _residual_sd(centred, response - response.mean() * self.center, n - p - self.center, who)
-        # With an intercept, knockoffs stay orthogonal to the constant on the old rows and on the new ones: two rows more.
+        # With an intercept, knockoffs stay orthogonal to the constant on the old rows and on the new ones:
+        # two rows more.
         extra = 2 * p + 2 * self.center - n
         noise = noise_sd * stream(rng, "augmented rows").standard_normal(extra)
         zeros = np.zeros((extra, p), matrix.dtype)
@@ -138,7 +140,8 @@ class FixedXKnockoffs(KnockoffSampler):
 def _residual_sd(X: np.ndarray, y: np.ndarray, degrees: int, who: str) -> float:
     if degrees < 1:
         raise ValueError(
-            f"{who}: the noise cannot be estimated with as many columns as rows. Pass noise_sd to augment_rows."
+            f"{who}: the noise cannot be estimated with as many columns as rows. Pass noise_sd to "
+            f"augment_rows."
         )
     coefficients = np.linalg.lstsq(X.astype(float), y, rcond=None)[0]
     return float(np.sqrt(np.sum((y - X @ coefficients) ** 2) / degrees))
@@ -154,7 +157,8 @@ def _check_rank(X: object, Y: np.ndarray, norms: np.ndarray, who: str) -> None:
     dependent = np.sort(order[: len(diagonal)][diagonal < _RANK_TOLERANCE * diagonal[0]])
     if len(dependent):
         raise ValueError(
-            f"{who}: columns of X must be linearly independent, got {column_list(X, dependent)} as a combination of "
+            f"{who}: columns of X must be linearly independent, got {column_list(X, dependent)} as a "
+            f"combination of "
             "the others. Drop them, or use CopulaKnockoffs."
         )
 
@@ -162,8 +166,8 @@ def _check_rank(X: object, Y: np.ndarray, norms: np.ndarray, who: str) -> None:
 def _constant_directions(X: np.ndarray) -> np.ndarray:
     """Orthonormal constants to stay away from: all rows, or data rows and added zero rows where ``augment_rows`` was used.
 
-    Added rows are recognised as zero rows at the end of a matrix whose columns are already centred. Where that is a coincidence, the
-    second direction costs one row and does no harm.
+    Added rows are recognised as zero rows at the end of a matrix whose columns are already centred. Where
+    that is a coincidence, the second direction costs one row and does no harm.
     """
     n = len(X)
     added = n - 1 - int(np.max(np.flatnonzero(np.any(X != 0, axis=1)), initial=-1))

@@ -18,7 +18,8 @@ class GaussianKnockoffs(KnockoffSampler):
     Parameters
     ----------
     mean, covariance : array or None
-        Of the rows of X. None: estimated in ``fit`` (sample mean, Ledoit-Wolf covariance on the correlation scale).
+        Of the rows of X. None: estimated in ``fit`` (sample mean, Ledoit-Wolf covariance on the correlation
+        scale).
     s : {"mvr", "maxent", "sdp", "equi"} or array
         How the diagonal of S is chosen, or its values in the units of the covariance.
 
@@ -84,7 +85,8 @@ class GaussianKnockoffs(KnockoffSampler):
             texts.append(f"Its {' and '.join(known)} {'are' if len(known) == 2 else 'is'} exactly the one given.")
         if self.covariance is None:
             texts.append(
-                "Its covariance was estimated from the same rows (Ledoit-Wolf), so control is approximate; the error "
+                "Its covariance was estimated from the same rows (Ledoit-Wolf), so control is approximate; "
+                "the error "
                 "shrinks as rows are added."
             )
         if self.mean is None:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Up to this many rows every order statistic is kept, as in the paper. Beyond it a grid of them (with all of the extreme
-# ones) does: the error of interpolation is far below the sampling error 1 / sqrt(n), and the memory stays small beside X.
+# Up to this many rows every order statistic is kept, as in the paper. Beyond it a grid of them (with all of
+# the extreme ones) does: the error of interpolation is far below the sampling error 1 / sqrt(n), and the
+# memory stays small beside X.
 _KEEP_ALL, _GRID, _EXTREMES = 20_000, 10_000, 100
 
 
@@ -39,7 +40,8 @@ class ContinuousMargin:
 class DiscreteMargin:
     """Distinct values with their cumulative shares: every value owns an interval of ranks as wide as its share.
 
-    In: a uniform draw from the interval (the randomised rank). Out: the owner of the rank, so an observed value.
+    In: a uniform draw from the interval (the randomised rank). Out: the owner of the rank, so an observed
+    value.
     """
 
     x: np.ndarray

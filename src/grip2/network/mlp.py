@@ -6,12 +6,12 @@ first-layer matrix ``W`` (section 2.2), the "gate" through which input ``j`` ent
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import itertools
 
 Array = Any  # a NumPy or JAX array; the engine is the only place where both occur
 

@@ -10,16 +10,17 @@ from grip2.knockoffs.s_matrix._scale import NEGATIVE_TOLERANCE, correlation_scal
 def equicorrelated(Sigma: np.ndarray) -> np.ndarray:
     """``s_j = min(2 lambda_min, 1)`` on the correlation scale, brought back to the scale of Sigma (appendix B.1).
 
-    The eigenvalue is taken lower by a part in 1e8 and by its rounding error: at the very boundary the conditional
-    covariance of the knockoffs is singular and would need a repair.
+    The eigenvalue is taken lower by a part in 1e8 and by its rounding error: at the very boundary the
+    conditional covariance of the knockoffs is singular and would need a repair.
     """
     R, scale = correlation_scale(Sigma)
-    # One eigenvalue from the tridiagonal form, no eigenvectors. Lanczos on the inverse was measured and lost: the
-    # smallest eigenvalues of an AR(1) matrix are so close together that it takes 10 to 100 times longer.
+    # One eigenvalue from the tridiagonal form, no eigenvectors. Lanczos on the inverse was measured and lost:
+    # the smallest eigenvalues of an AR(1) matrix are so close together that it takes 10 to 100 times longer.
     smallest = smallest_eigenvalue(R)
     if smallest < -NEGATIVE_TOLERANCE:
         raise ValueError(
-            f"Sigma: must be positive semidefinite, got an eigenvalue of {smallest:.3g} on the correlation scale."
+            f"Sigma: must be positive semidefinite, got an eigenvalue of {smallest:.3g} on the correlation "
+            f"scale."
         )
     safe = max(smallest * (1 - 1e-8) - 1e-14 * len(R), 0.0)
     return min(2 * safe, 1.0) * scale

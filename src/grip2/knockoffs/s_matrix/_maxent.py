@@ -11,9 +11,9 @@ from grip2.knockoffs.s_matrix._scale import correlation_scale, lift
 def maxent(Sigma: np.ndarray) -> np.ndarray:
     """The s that maximises ``log det(2R - diag(s)) + sum(log s)``, the log-determinant of the joint covariance.
 
-    Self-concordant, so Newton converges from anywhere inside. Exact to rounding error where R is positive definite; a
-    singular R is lifted by a ridge (``RIDGE``). ``s <= 1`` holds at the optimum for the same reason as in ``mvr``:
-    ``1/s_j = (M^-1)_jj >= 1/(2 - s_j)``.
+    Self-concordant, so Newton converges from anywhere inside. Exact to rounding error where R is positive
+    definite; a singular R is lifted by a ridge (``RIDGE``). ``s <= 1`` holds at the optimum for the same
+    reason as in ``mvr``: ``1/s_j = (M^-1)_jj >= 1/(2 - s_j)``.
     """
     R, scale = correlation_scale(Sigma)
     R, _ = lift(R)

@@ -11,9 +11,10 @@ from grip2.knockoffs.s_matrix._scale import correlation_scale, lift
 def mvr(Sigma: np.ndarray) -> np.ndarray:
     """The s that minimises ``sum(1/s) + trace((2R - diag(s))^-1)``, R the correlation matrix (Spector and Janson, 2022).
 
-    This is the trace of the inverse joint covariance of (X, Xk): a sum of reciprocal conditional variances. It is convex
-    and smooth; Newton needs 4 to 20 factorisations. Exact to rounding error where R is positive definite. A singular R is lifted
-    by a ridge (``RIDGE``): features that a linear combination determines get an s of that order, no power and no error.
+    This is the trace of the inverse joint covariance of (X, Xk): a sum of reciprocal conditional variances.
+    It is convex and smooth; Newton needs 4 to 20 factorisations. Exact to rounding error where R is positive
+    definite. A singular R is lifted by a ridge (``RIDGE``): features that a linear combination determines get
+    an s of that order, no power and no error.
 
     ``s <= 1`` needs no constraint: at the optimum ``1/s_j^2 = (M^-2)_jj >= 1/M_jj^2 = 1/(2 - s_j)^2``.
     """

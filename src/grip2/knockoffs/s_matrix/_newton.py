@@ -24,7 +24,8 @@ def minimise(R: np.ndarray, value: Value, derivatives: Derivatives, *, tolerance
     R : (p, p) positive definite correlation matrix.
     value : of s, the Cholesky factor of ``M = 2R - diag(s)`` and the inverse of M.
     derivatives : gradient and Hessian from s and the inverse of M.
-    tolerance : stop when the squared Newton decrement, twice the distance to the minimum to second order, falls below it
+    tolerance : stop when the squared Newton decrement, twice the distance to the minimum to second order,
+    falls below it
         times ``max(1, |value|)``.
     """
     s = interior_start(R)

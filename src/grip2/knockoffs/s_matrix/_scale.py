@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
-# Smallest eigenvalue, on the correlation scale, with which the interior solvers and the samplers work. Smaller ones are
-# lifted to it: far below any sampling error, far above rounding error (1e-13 at p = 500).
+# Smallest eigenvalue, on the correlation scale, with which the interior solvers and the samplers work.
+# Smaller ones are lifted to it: far below any sampling error, far above rounding error (1e-13 at p = 500).
 RIDGE = 1e-8
 # A more negative eigenvalue is no rounding error: the matrix is not a covariance.
 NEGATIVE_TOLERANCE = 1e-6
@@ -60,7 +60,8 @@ def lift(R: np.ndarray) -> tuple[np.ndarray, float]:
     smallest = smallest_eigenvalue(R)
     if smallest < -NEGATIVE_TOLERANCE:
         raise ValueError(
-            f"Sigma: must be positive semidefinite, got an eigenvalue of {smallest:.3g} on the correlation scale. "
+            f"Sigma: must be positive semidefinite, got an eigenvalue of {smallest:.3g} on the correlation "
+            f"scale. "
             "Estimate it from complete rows, or shrink it."
         )
     # The last term covers the rounding error of the eigenvalue itself.
@@ -71,8 +72,8 @@ def lift(R: np.ndarray) -> tuple[np.ndarray, float]:
 def interior_start(R: np.ndarray) -> np.ndarray:
     """A strictly feasible s that follows the conditional variances.
 
-    ``1 / (R^-1)_jj`` is the variance of feature j given the others. Features that a linear combination nearly determines
-    start as small as they must end, the others are not held back by them.
+    ``1 / (R^-1)_jj`` is the variance of feature j given the others. Features that a linear combination nearly
+    determines start as small as they must end, the others are not held back by them.
     """
     factor = cholesky_factor(R)
     if factor is None:

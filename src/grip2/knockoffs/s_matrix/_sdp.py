@@ -23,8 +23,8 @@ def sdp(Sigma: np.ndarray, *, tolerance: float = 1e-6) -> np.ndarray:
     """The s that maximises ``sum(s)`` subject to ``0 <= s <= 1`` and ``2R - diag(s)`` positive semidefinite.
 
     R is the correlation matrix. The answer lies strictly inside the constraints, and its sum is within
-    ``tolerance * max(sum(s), p / 1000)`` of the optimum, proven by a dual feasible point, except where rounding error stops
-    the iteration first (condition numbers above about 1e7).
+    ``tolerance * max(sum(s), p / 1000)`` of the optimum, proven by a dual feasible point, except where
+    rounding error stops the iteration first (condition numbers above about 1e7).
     """
     R, scale = correlation_scale(Sigma)
     R, _ = lift(R)
@@ -35,8 +35,9 @@ def sdp(Sigma: np.ndarray, *, tolerance: float = 1e-6) -> np.ndarray:
 class State:
     """Primal s; dual Z (for ``2R - diag(s)``), lower (for ``s >= 0``) and upper (for ``s <= 1``).
 
-    The dual programme: minimise ``trace(2RZ) + sum(upper)`` subject to ``diag(Z) + upper - lower = 1``, all of them
-    positive (semidefinite). It holds at the start and every step keeps it, so ``gap`` is a proven bound.
+    The dual programme: minimise ``trace(2RZ) + sum(upper)`` subject to ``diag(Z) + upper - lower = 1``, all
+    of them positive (semidefinite). It holds at the start and every step keeps it, so ``gap`` is a proven
+    bound.
     """
 
     R: np.ndarray
