@@ -79,8 +79,7 @@ def as_matrix(X: object, who: str) -> np.ndarray:
         if not np.isfinite(matrix[rows]).all():
             bad = np.flatnonzero(~np.isfinite(matrix[rows]).all(axis=0))
             raise ValueError(
-                f"{who}: X must be finite, got NaN or infinity in {column_list(X, bad)}. Impute or drop them "
-                f"first."
+                f"{who}: X must be finite, got NaN or infinity in {column_list(X, bad)}. Impute or drop them first."
             )
     return matrix
 

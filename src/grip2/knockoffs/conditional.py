@@ -67,16 +67,13 @@ def jittered_cholesky(M: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
         jitter = _FIRST_JITTER if jitter == 0.0 else 10 * jitter
     else:
         raise ValueError(
-            f"{who}: the conditional covariance of the knockoffs must be positive semidefinite, and is not "
-            f"even after a "
-            f"jitter of {_LAST_JITTER:g}. Use a smaller s, or more shrinkage of Sigma."
+            f"{who}: the conditional covariance of the knockoffs must be positive semidefinite, and is not even after "
+            f"a jitter of {_LAST_JITTER:g}. Use a smaller s, or more shrinkage of Sigma."
         )
     if jitter:
         warnings.warn(
-            f"{who}: a jitter of {jitter:.0e} times each conditional variance was needed to factorise the "
-            f"law of the "
-            "knockoffs. Their variances are too large by at most that share: an effect on the false "
-            "discovery rate "
+            f"{who}: a jitter of {jitter:.0e} times each conditional variance was needed to factorise the law of the "
+            "knockoffs. Their variances are too large by at most that share: an effect on the false discovery rate "
             "of that size.",
             NumericalRepairWarning,
             stacklevel=4,

@@ -109,18 +109,15 @@ class CopulaKnockoffs(KnockoffSampler):
         """What the guarantee rests on, one sentence each."""
         texts = [
             "The rows of X are independent draws from one distribution.",
-            "After a monotone transformation of each column, the rows are multivariate normal (Gaussian "
-            "copula): "
+            "After a monotone transformation of each column, the rows are multivariate normal (Gaussian copula): "
             "knockoffs are exact if this holds and margins and correlations are known.",
             "The margins were estimated from the same rows (empirical quantiles), so control is approximate.",
-            f"The correlations were estimated from the same rows and shrunk (weight {self.shrinkage_:.3g} on "
-            f"no "
+            f"The correlations were estimated from the same rows and shrunk (weight {self.shrinkage_:.3g} on no "
             "correlation), so control is approximate.",
         ]
         if self.discrete_columns_.any():
             texts.append(
-                f"{int(self.discrete_columns_.sum())} of {self.n_features_in_} columns are discrete: tied "
-                f"values get random "
-                "ranks, so their dependence is matched approximately even with unlimited rows."
+                f"{int(self.discrete_columns_.sum())} of {self.n_features_in_} columns are discrete: tied values get "
+                "random ranks, so their dependence is matched approximately even with unlimited rows."
             )
         return texts + repairs(self.ridge_, self.jitter_)

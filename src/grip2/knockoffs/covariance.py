@@ -114,11 +114,9 @@ def stabilised(Sigma: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
     if ridge == 0.0:
         return (np.asarray(Sigma, dtype=float) + np.asarray(Sigma, dtype=float).T) / 2, 0.0
     warnings.warn(
-        f"{who}: Sigma is singular or nearly so; a ridge of {ridge:.2g} times each variance was added. "
-        f"Knockoffs are exact "
-        "for the ridged Sigma: the effect on the false discovery rate is of that size, but features that are "
-        "linear "
-        "combinations of others get knockoffs that nearly equal them, and no power. Drop or group such "
+        f"{who}: Sigma is singular or nearly so; a ridge of {ridge:.2g} times each variance was added. Knockoffs are "
+        "exact for the ridged Sigma: the effect on the false discovery rate is of that size, but features that are "
+        "linear combinations of others get knockoffs that nearly equal them, and no power. Drop or group such "
         "features.",
         NumericalRepairWarning,
         stacklevel=3,

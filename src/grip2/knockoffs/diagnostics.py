@@ -258,15 +258,15 @@ def _judge(
     names: tuple[str, ...],
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """The verdict: proven large errors and copies of X end trust; small proven errors and lack of power limit use."""
-    bad, limits = [], []
+    bad: list[str] = []
+    limits: list[str] = []
     n, p = pairs.X.shape
     if np.all(correlation >= _SAME):
         bad.append("The knockoffs equal X: nothing can ever be selected.")
     elif n > 2 * p and _unexplained(pairs) < 1e-8:
         bad.append(
-            "The knockoffs are a linear function of X, with no noise of their own. Were data and knockoffs "
-            "drawn from "
-            "the same seed?"
+            "The knockoffs are a linear function of X, with no noise of their own. Were data and knockoffs drawn "
+            "from the same seed?"
         )
     for test in tests:
         if test.rejected:
@@ -275,14 +275,12 @@ def _judge(
     if low and not np.all(correlation >= _SAME):
         shown = ", ".join(low[:5]) + (f" and {len(low) - 5} more" if len(low) > 5 else "")
         limits.append(
-            f"{len(low)} of {p} features have a correlation of {_LOW_POWER_CORRELATION} or more with their "
-            f"knockoff "
+            f"{len(low)} of {p} features have a correlation of {_LOW_POWER_CORRELATION} or more with their knockoff "
             f"(s near 0), so little power: {shown}. Use s='mvr', or group features."
         )
     if detectable > _TOO_FEW_ROWS:
         limits.append(
-            f"With {n} rows only errors above {detectable:.2g} (correlation units) could be seen: the tests "
-            f"say little."
+            f"With {n} rows only errors above {detectable:.2g} (correlation units) could be seen: the tests say little."
         )
     if bad:
         return "do not trust", tuple(bad + limits), low

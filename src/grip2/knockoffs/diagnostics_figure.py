@@ -27,7 +27,9 @@ def draw(found: KnockoffDiagnostics) -> Figure:
 
 
 def _correlations(axes: Axes, found: KnockoffDiagnostics) -> None:
-    axes.hist(found.correlation, bins=np.linspace(min(-0.05, float(found.correlation.min())), 1, 41), color=_BLUE)
+    axes.hist(
+        found.correlation, bins=np.linspace(min(-0.05, float(found.correlation.min())), 1, 41).tolist(), color=_BLUE
+    )
     axes.axvline(0.95, color=_RED, linestyle="--", label="little power beyond")
     axes.set(title="Correlation of a feature with its knockoff", xlabel="correlation (1 - s)", ylabel="features")
     axes.legend(frameon=False)

@@ -140,8 +140,7 @@ class FixedXKnockoffs(KnockoffSampler):
 def _residual_sd(X: np.ndarray, y: np.ndarray, degrees: int, who: str) -> float:
     if degrees < 1:
         raise ValueError(
-            f"{who}: the noise cannot be estimated with as many columns as rows. Pass noise_sd to "
-            f"augment_rows."
+            f"{who}: the noise cannot be estimated with as many columns as rows. Pass noise_sd to augment_rows."
         )
     coefficients = np.linalg.lstsq(X.astype(float), y, rcond=None)[0]
     return float(np.sqrt(np.sum((y - X @ coefficients) ** 2) / degrees))
@@ -157,8 +156,7 @@ def _check_rank(X: object, Y: np.ndarray, norms: np.ndarray, who: str) -> None:
     dependent = np.sort(order[: len(diagonal)][diagonal < _RANK_TOLERANCE * diagonal[0]])
     if len(dependent):
         raise ValueError(
-            f"{who}: columns of X must be linearly independent, got {column_list(X, dependent)} as a "
-            f"combination of "
+            f"{who}: columns of X must be linearly independent, got {column_list(X, dependent)} as a combination of "
             "the others. Drop them, or use CopulaKnockoffs."
         )
 

@@ -85,8 +85,7 @@ class GaussianKnockoffs(KnockoffSampler):
             texts.append(f"Its {' and '.join(known)} {'are' if len(known) == 2 else 'is'} exactly the one given.")
         if self.covariance is None:
             texts.append(
-                "Its covariance was estimated from the same rows (Ledoit-Wolf), so control is approximate; "
-                "the error "
+                "Its covariance was estimated from the same rows (Ledoit-Wolf), so control is approximate; the error "
                 "shrinks as rows are added."
             )
         if self.mean is None:

@@ -19,9 +19,9 @@ class RandomForest(Statistic):
     Parameters
     ----------
     n_trees : int
-    max_features : float, int or "sqrt"
-        Columns looked at per split. A third, the classical choice for regression, costs a third of
-        scikit-learn's default there.
+    max_features : "sqrt", float or int
+        Columns looked at per split. The square root of their number costs a tenth of a third of them (the
+        classical choice for regression) at 1,000 columns, and found as much where we compared.
     min_samples_leaf : int
         Larger leaves are faster and put less noise into the importances.
     n_jobs : int or None
@@ -32,7 +32,7 @@ class RandomForest(Statistic):
         self,
         *,
         n_trees: int = 200,
-        max_features: float | int | str = 1 / 3,
+        max_features: str | float = "sqrt",
         min_samples_leaf: int = 5,
         n_jobs: int | None = None,
     ) -> None:

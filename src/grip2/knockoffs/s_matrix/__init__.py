@@ -1,19 +1,13 @@
 """The diagonal s of knockoffs as a pure function of Sigma: the larger s, the less a knockoff resembles its original.
 
-Every solver works on the correlation scale and brings its answer back to the scale of Sigma, so a change of
-units of a column changes only the units of its ``s``. Every answer is feasible: ``s >= 0`` and ``2 Sigma -
-diag(s)`` has no eigenvalue below zero, up to ``-2 * RIDGE`` on the correlation scale where Sigma itself is
-singular.
+Every solver works on the correlation scale and brings its answer back to the scale of Sigma, so a change of units of
+a column changes only the units of its ``s``. Every answer is feasible: ``s >= 0`` and ``2 Sigma - diag(s)`` has no
+eigenvalue below zero, up to ``-2 * RIDGE`` on the correlation scale where Sigma itself is singular.
 
-==================  =========================================================== 
-======================================= ``equicorrelated``  all s alike, ``min(2 lambda_min, 1)``             
-          the paper's; weak when one pair is close ``sdp``             largest ``sum(s)`` with ``s <= 1``     
-                               least average correlation
-``mvr``             least ``sum(1/s) + trace((2 Sigma - S)^-1)``                 least reconstructability; the
-default ``maxent``          largest ``sum(log s) + log det(2 Sigma - S)``                largest entropy of
-(X, Xk)
-==================  =========================================================== 
-=======================================
+- ``equicorrelated``: all s alike, ``min(2 lambda_min, 1)``. The paper's; one close pair makes all of s small.
+- ``sdp``: largest ``sum(s)`` with ``s <= 1``. Least average correlation, but may give some features s = 0.
+- ``mvr``: least ``sum(1/s) + trace((2 Sigma - S)^-1)``. Least reconstructability; the default.
+- ``maxent``: largest ``sum(log s) + log det(2 Sigma - S)``. Largest entropy of (X, Xk).
 """
 
 from __future__ import annotations
@@ -47,9 +41,8 @@ def choose_s(s: str | np.ndarray, Sigma: np.ndarray, *, who: str) -> np.ndarray:
     values = np.asarray(s, dtype=float)
     if values.shape != (len(Sigma),) or not np.all(values >= 0):
         raise ValueError(
-            f"{who}: s must hold {len(Sigma)} values that are not negative, got an array of shape "
-            f"{values.shape} "
-            f"with minimum {values.min() if values.size else float('nan'):.3g}."
+            f"{who}: s must hold {len(Sigma)} values that are not negative, got an array of shape {values.shape} with "
+            f"minimum {values.min() if values.size else float('nan'):.3g}."
         )
     R, scale = correlation_scale(Sigma)
     if cholesky_factor(2 * R - np.diag(values / scale - 2 * RIDGE)) is None:

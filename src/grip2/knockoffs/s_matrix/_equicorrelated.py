@@ -19,8 +19,7 @@ def equicorrelated(Sigma: np.ndarray) -> np.ndarray:
     smallest = smallest_eigenvalue(R)
     if smallest < -NEGATIVE_TOLERANCE:
         raise ValueError(
-            f"Sigma: must be positive semidefinite, got an eigenvalue of {smallest:.3g} on the correlation "
-            f"scale."
+            f"Sigma: must be positive semidefinite, got an eigenvalue of {smallest:.3g} on the correlation scale."
         )
     safe = max(smallest * (1 - 1e-8) - 1e-14 * len(R), 0.0)
     return min(2 * safe, 1.0) * scale

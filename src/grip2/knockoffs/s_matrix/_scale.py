@@ -60,8 +60,7 @@ def lift(R: np.ndarray) -> tuple[np.ndarray, float]:
     smallest = smallest_eigenvalue(R)
     if smallest < -NEGATIVE_TOLERANCE:
         raise ValueError(
-            f"Sigma: must be positive semidefinite, got an eigenvalue of {smallest:.3g} on the correlation "
-            f"scale. "
+            f"Sigma: must be positive semidefinite, got an eigenvalue of {smallest:.3g} on the correlation scale. "
             "Estimate it from complete rows, or shrink it."
         )
     # The last term covers the rounding error of the eigenvalue itself.
