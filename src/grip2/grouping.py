@@ -135,5 +135,7 @@ def _clusters(correlation: np.ndarray, variance: np.ndarray, threshold: float) -
     leaders = np.empty(p, dtype=int)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        leaders[members] = members[np.argmax(variance[members])]
+        # Standardised columns have variances that differ by rounding error only.
+        largest = variance[members] >= (1 - 1e-6) * variance[members].max()
+        leaders[members] = members[np.argmax(largest)]
     return leaders

@@ -7,13 +7,13 @@ import pytest
 from sklearn.linear_model import LassoCV
 
 from grip2.statistics.lasso_cv import (
-    _moments_by_fold,
     draw_folds,
     gram_path,
     has_turned,
     lambda_grid,
     lasso_cv,
     moments,
+    moments_by_fold,
 )
 
 
@@ -70,7 +70,7 @@ def test_down_dated_moments_are_those_of_the_training_rows():
     Z, y = table(53, 7)
     Z += 1e4  # a large mean is where sums of squares lose their digits
     folds = draw_folds(53, 5, np.random.default_rng(1))
-    _, parts = _moments_by_fold(Z, y, folds)
+    _, parts = moments_by_fold(Z, y, folds)
     for rows, part in zip(folds, parts, strict=True):
         training = np.setdiff1d(np.arange(53), rows)
         A = Z[training] - Z[training].mean(axis=0)

@@ -1,5 +1,18 @@
-"""Data with a known truth, and tables from files."""
+"""Data with a known truth, the paper's real data sets, and tables from files."""
 
+from grip2.datasets.har import HARTable, load_har
+from grip2.datasets.hiv import HIVTable, load_hiv
+from grip2.datasets.semireal import SemiRealTable, make_semireal
 from grip2.datasets.synthetic import SimulatedTable, make_ar1, make_hidden_interactions
 
-__all__ = ["SimulatedTable", "make_ar1", "make_hidden_interactions"]
+__all__ = [
+    "HARTable",
+    "HIVTable",
+    "SemiRealTable",
+    "SimulatedTable",
+    "load_har",
+    "load_hiv",
+    "make_ar1",
+    "make_hidden_interactions",
+    "make_semireal",
+]

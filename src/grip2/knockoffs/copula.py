@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
@@ -11,10 +10,16 @@ from scipy.special import ndtr, ndtri
 from grip2._random import generator_from, stream
 from grip2.knockoffs.base import KnockoffSampler, as_matrix, row_blocks
 from grip2.knockoffs.conditional import ConditionalGaussian
-from grip2.knockoffs.covariance import check_not_constant, mean_and_scale, scatter, shrink, stabilised
+from grip2.knockoffs.covariance import Scatter, check_not_constant, mean_and_scale, scatter, shrink, stabilised
 from grip2.knockoffs.gaussian import repairs
-from grip2.knockoffs.margins import learn_margin
+from grip2.knockoffs.latent import Cells, latent_moments
+from grip2.knockoffs.margins import DiscreteMargin, learn_margin
 from grip2.knockoffs.s_matrix import choose_s
+
+# Correlations of hidden scores are estimated from at most this many rows; the error stays near 1 / sqrt(10,000).
+_LATENT_ROWS = 10_000
+# Sweeps of the Gibbs sampler before a draw counts, from a start of random ranks.
+_SWEEPS = 10
 
 
 class CopulaKnockoffs(KnockoffSampler):
@@ -28,11 +33,14 @@ class CopulaKnockoffs(KnockoffSampler):
         Added to Ledoit-Wolf's weight of ``mu I`` (appendix B.2; the paper calls it small and gives no value).
         0.01 keeps the smallest eigenvalue of a collinear table near 0.01, at the price of correlations that
         are 1 % too small.
-    discrete : {"observed", "interpolate"}
-        "observed": knockoffs of a discrete column take observed values only. A column counts as discrete when
-        at least half of its rows share their value with another row, or when its values are whole numbers
-        with a repeat. "interpolate": the paper's linear interpolation for every column, which invents values
-        between the observed ones.
+    discrete : {"latent", "ranks", "interpolate"}
+        What is done with discrete columns: those whose values occur four times or more on average, or are whole numbers
+        with a repeat. "latent" and "ranks" keep knockoffs on observed values.
+        "latent": the normal score of a row is drawn from the cell of its value given all other columns, and the
+        correlations are those of the scores (stochastic EM). Exact for a Gaussian copula up to estimation.
+        "ranks": the score is drawn from the cell by itself, as in the paper (randomised ranks). Faster; too weak
+        dependence between discrete columns.
+        "interpolate": the paper's randomised ranks and linear interpolation for every column, which invents values.
     clip : float
         Ranks are kept in [clip, 1 - clip] before the probit (appendix B.2).
 
@@ -48,7 +56,7 @@ class CopulaKnockoffs(KnockoffSampler):
         self,
         s: str | np.ndarray = "mvr",
         extra_shrinkage: float = 0.01,
-        discrete: str = "observed",
+        discrete: str = "latent",
         clip: float = 1e-6,
     ) -> None:
         self.s = s
@@ -65,13 +73,10 @@ class CopulaKnockoffs(KnockoffSampler):
             raise ValueError(f"{who}: at least two rows are needed, got {len(matrix)}.")
         check_not_constant(X, *mean_and_scale(matrix), who)
         p = matrix.shape[1]
-        observed = self.discrete == "observed"
+        observed = self.discrete != "interpolate"
         self.margins_ = [learn_margin(matrix[:, j], discrete=observed) for j in range(p)]
         self.discrete_columns_ = np.array([margin.discrete for margin in self.margins_])
-        # fit takes no generator, and ties need random ranks: a stream of the library's own, the same in every
-        # fit.
-        moments = scatter(self._scores(matrix, stream(generator_from(0), "copula covariance")))
-        Sigma, self.shrinkage_ = shrink(moments, self.extra_shrinkage)
+        Sigma, self.shrinkage_ = shrink(self._moments(matrix), self.extra_shrinkage)
         self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
         self.s_ = choose_s(self.s, self.covariance_, who=who)
         self._law = ConditionalGaussian(np.zeros(p), self.covariance_, self.s_, who=who)
@@ -80,26 +85,50 @@ class CopulaKnockoffs(KnockoffSampler):
         return self
 
     def _check_parameters(self, who: str) -> None:
-        if self.discrete not in ("observed", "interpolate"):
-            raise ValueError(f"{who}: discrete must be 'observed' or 'interpolate', got {self.discrete!r}.")
+        if self.discrete not in ("latent", "ranks", "interpolate"):
+            raise ValueError(f"{who}: discrete must be 'latent', 'ranks' or 'interpolate', got {self.discrete!r}.")
         if not 0 <= self.extra_shrinkage <= 1:
             raise ValueError(f"{who}: extra_shrinkage must be in [0, 1], got {self.extra_shrinkage}.")
         if not 0 < self.clip < 0.5:
             raise ValueError(f"{who}: clip must be in (0, 0.5), got {self.clip}.")
 
-    def _scores(self, X: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
-        """Normal scores ``Z = probit(U)`` of the rows of X, block by block."""
-        for rows in row_blocks(X):
-            block = X[rows]
-            U = np.empty(block.shape)
-            for j, margin in enumerate(self.margins_):
-                U[:, j] = margin.to_uniform(block[:, j], rng)
-            yield ndtri(np.clip(U, self.clip, 1 - self.clip, out=U))
+    def _moments(self, X: np.ndarray) -> Scatter:
+        """Moments of the normal scores of the rows of X."""
+        # fit takes no generator, and ties need random ranks: a stream of the library's own, the same in every fit.
+        rng = stream(generator_from(0), "copula covariance")
+        if not self._latent():
+            return scatter(self._ranked(X[rows], rng) for rows in row_blocks(X))
+        if len(X) > _LATENT_ROWS:
+            X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
+        return latent_moments(self._ranked(X, rng), self._cells(X), rng)
+
+    def _latent(self) -> bool:
+        return self.discrete == "latent" and bool(self.discrete_columns_.any())
+
+    def _ranked(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Normal scores ``Z = probit(U)`` of some rows, ties by random ranks."""
+        U = np.empty(X.shape)
+        for j, margin in enumerate(self.margins_):
+            U[:, j] = margin.to_uniform(X[:, j], rng)
+        return ndtri(np.clip(U, self.clip, 1 - self.clip, out=U))
+
+    def _cells(self, X: np.ndarray) -> Cells:
+        columns = np.flatnonzero(self.discrete_columns_)
+        low, high = np.empty((len(X), len(columns))), np.empty((len(X), len(columns)))
+        for place, j in enumerate(columns):
+            margin = self.margins_[j]
+            assert isinstance(margin, DiscreteMargin)
+            low[:, place], high[:, place] = margin.cell(X[:, j])
+        # The outermost cells have no outer end. Values beyond all seen ones own [1, 1] or [0, 0]: they get the clipped tail.
+        return Cells(columns, ndtri(np.minimum(low, 1 - self.clip)), ndtri(np.maximum(high, self.clip)))
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         out = np.empty(X.shape, X.dtype)
-        ranks, noise = rng.spawn(2)
-        for rows, Z in zip(row_blocks(X), self._scores(X, ranks), strict=True):
+        ranks, noise, hidden = rng.spawn(3)
+        for rows in row_blocks(X):
+            Z = self._ranked(X[rows], ranks)
+            if self._latent():
+                self._cells(X[rows]).draw(Z, self.covariance_, _SWEEPS, hidden)
             U = ndtr(self._law.draw(Z, noise))
             for j, margin in enumerate(self.margins_):
                 out[rows, j] = margin.from_uniform(U[:, j])
@@ -115,9 +144,11 @@ class CopulaKnockoffs(KnockoffSampler):
             f"The correlations were estimated from the same rows and shrunk (weight {self.shrinkage_:.3g} on no "
             "correlation), so control is approximate.",
         ]
-        if self.discrete_columns_.any():
+        count = f"{int(self.discrete_columns_.sum())} of {self.n_features_in_} columns are discrete"
+        if self._latent():
+            texts.append(f"{count}: their hidden normal scores were drawn by a Gibbs sampler of {_SWEEPS} sweeps.")
+        elif self.discrete_columns_.any():
             texts.append(
-                f"{int(self.discrete_columns_.sum())} of {self.n_features_in_} columns are discrete: tied values get "
-                "random ranks, so their dependence is matched approximately even with unlimited rows."
+                f"{count}: tied values get random ranks, so their dependence is too weak even with unlimited rows."
             )
         return texts + repairs(self.ridge_, self.jitter_)

@@ -302,8 +302,8 @@ def _sentence(test: DiagnosticTest) -> str:
 
 def _unexplained(pairs: Pairs) -> float:
     """Mean share of the variance of a knockoff that a linear function of X does not explain."""
-    coefficients = np.linalg.lstsq(pairs.X, pairs.Xk, rcond=None)[0]
-    return float(np.mean((pairs.Xk - pairs.X @ coefficients) ** 2))
+    X, Xk = pairs.X - pairs.X.mean(axis=0), pairs.Xk - pairs.Xk.mean(axis=0)
+    return float(np.mean((Xk - X @ np.linalg.lstsq(X, Xk, rcond=None)[0]) ** 2))
 
 
 def _condition(Z: np.ndarray) -> float:

@@ -48,11 +48,15 @@ class DiscreteMargin:
     upper: np.ndarray
     discrete: bool = True
 
-    def to_uniform(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def cell(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of the interval of ranks that each value owns."""
         edges = np.concatenate([[0.0], self.upper])
         # A value never seen lies between two owners: their common edge, an interval of width zero.
         low = edges[np.searchsorted(self.x, values, side="left")]
-        high = edges[np.searchsorted(self.x, values, side="right")]
+        return low, edges[np.searchsorted(self.x, values, side="right")]
+
+    def to_uniform(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        low, high = self.cell(values)
         return low + (high - low) * rng.random(len(values))
 
     def from_uniform(self, u: np.ndarray) -> np.ndarray:
@@ -71,10 +75,9 @@ def learn_margin(column: np.ndarray, *, discrete: bool) -> Margin:
 
 
 def looks_discrete(x: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether at least half of the rows share their value with another row, or all values are whole with a repeat."""
-    repeated = int(counts[counts > 1].sum())
-    whole = repeated > 0 and bool(np.all(x == np.round(x)))
-    return whole or repeated >= counts.sum() / 2
+    """Whether each value occurs four times or more on average, or all values are whole numbers and one repeats."""
+    whole = bool(counts.max() > 1) and bool(np.all(x == np.round(x)))
+    return whole or counts.sum() >= 4 * len(x)
 
 
 def _continuous(ordered: np.ndarray, counts: np.ndarray) -> ContinuousMargin:

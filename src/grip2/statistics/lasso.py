@@ -153,7 +153,7 @@ class LassoPath(Statistic):
         return first_nonzero(gram_path(problem, lambdas), lambdas)
 
     def _logistic_entry(self, Z: np.ndarray, label: np.ndarray) -> np.ndarray:
-        path = LogisticPath(Z, label)
+        path = LogisticPath(Z, label, gram=moments(Z, label).gram)
         lambdas = lambda_grid(path.lambda_max, self.n_lambdas, self.ratio)
         return first_nonzero(np.column_stack([path.advance(lambda_) for lambda_ in lambdas]), lambdas)
 

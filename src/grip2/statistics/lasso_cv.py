@@ -89,7 +89,7 @@ def lasso_cv(
     ``whole_path=True`` looks at every lambda of the grid, whatever the error does.
     """
     Z, y = np.asarray(Z, dtype=float), np.asarray(y, dtype=float)
-    all_rows, parts = _moments_by_fold(Z, y, folds)
+    all_rows, parts = moments_by_fold(Z, y, folds)
     lambdas = lambda_grid(float(np.max(np.abs(all_rows.cross))), n_lambdas, ratio)
     solver = _Solver(tolerance, max_iterations)
     errors = np.empty((0, len(folds)))
@@ -176,7 +176,7 @@ def has_turned(errors: np.ndarray) -> bool:
     return bool(rise.mean() > LEAVE_AFTER_ERRORS * rise.std(ddof=1) / np.sqrt(len(rise)))
 
 
-def _moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moments, list[_Fold]]:
+def moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moments, list[_Fold]]:
     """Moments of all rows and of the training rows of every fold, in one pass over the data."""
     # Shifted by the overall means first: down-dating then subtracts small numbers from small numbers.
     shift, y_shift = Z.mean(axis=0), float(y.mean())

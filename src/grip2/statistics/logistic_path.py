@@ -13,12 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from grip2.statistics.lasso_cv import Folds, Moments, gram_path, has_turned, lambda_grid
+from grip2.statistics.lasso_cv import Folds, Moments, gram_path, has_turned, lambda_grid, moments_by_fold
 
 SMALLEST_WEIGHT = 1e-5  # rows fitted perfectly keep this weight, else the Newton system would be singular
 NEWTON_STEPS_MAX = 50
 # A column outside the working set may exceed its bound by this share before it counts as a violation.
 SLACK = 1e-3
+# Above this many multiply-adds the second derivative is not formed at every step: it is kept until steps get slow.
+EXACT_HESSIAN_BELOW = 1e8
+KEPT_HESSIAN_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,22 @@ class LogisticFit:
 
 
 class LogisticPath:
-    """Goes down the penalties of ``mean_i [log(1 + exp(eta_i)) - y_i eta_i] + lambda ||b||_1`` with warm
-    starts.
+    """Warm starts down the penalties of ``mean_i [log(1 + exp(eta_i)) - y_i eta_i] + lambda ||b||_1``.
 
     ``rows`` masks the rows that are fitted; ``linear_predictor`` covers all of them, so the held-out ones are
-    predicted by the way.
+    predicted by the way. Large problems keep one matrix of second derivatives over many steps and penalties, and
+    form it anew when the steps get slow; it starts from ``gram``, the centred Gram matrix per fitted row.
     """
 
-    def __init__(self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray | None = None, tolerance: float = 1e-5) -> None:
+    def __init__(
+        self,
+        Z: np.ndarray,
+        y: np.ndarray,
+        rows: np.ndarray | None = None,
+        *,
+        gram: np.ndarray | None = None,
+        tolerance: float = 1e-5,
+    ) -> None:
         self.Z, self.y, self.tolerance = Z, y, tolerance
         self.rows = np.ones(len(y)) if rows is None else rows.astype(float)
         self.n = float(self.rows.sum())
@@ -52,6 +63,9 @@ class LogisticPath:
         self.linear_predictor = np.full(len(y), self.intercept)
         self._update_gradient()
         self._previous = self.lambda_max
+        # All weights are equal at the start, so the weighted Gram matrix is a multiple of the plain one.
+        self._kept_weight = self.rows * share * (1 - share)
+        self._kept_gram = None if gram is None else share * (1 - share) * gram
 
     @property
     def lambda_max(self) -> float:
@@ -79,8 +93,19 @@ class LogisticPath:
         part = self.Z[:, columns]
         b, b0 = self.coefficients[columns], self.intercept
         value = self._objective(self.linear_predictor, b, lambda_)
-        for _ in range(NEWTON_STEPS_MAX):
-            target, target0 = self._newton_point(part, b, lambda_)
+        kept = self._kept_gram is not None and part.size * len(b) > EXACT_HESSIAN_BELOW
+        # Steps with an old second derivative gain less than is left; so look closer before stopping.
+        tolerance = 0.1 * self.tolerance if kept else self.tolerance
+        for count in range(1, NEWTON_STEPS_MAX + 1):
+            weight, gram = self._kept_weight, self._kept_gram
+            if not kept:
+                weight = self._weights()
+                gram = self._weighted_gram(part, weight)
+            elif count % KEPT_HESSIAN_STEPS == 0:
+                weight = self._kept_weight = self._weights()
+                gram = self._kept_gram = self._weighted_gram(self.Z, weight)
+            gram = gram[np.ix_(columns, columns)] if kept else gram
+            target, target0 = self._newton_point(part, b, lambda_, weight, gram)
             step = 1.0
             while True:
                 new, new0 = b + step * (target - b), b0 + step * (target0 - b0)
@@ -91,7 +116,7 @@ class LogisticPath:
                 step /= 2
             b, b0, self.linear_predictor = new, new0, predictor
             gained, value = value - new_value, new_value
-            if gained < self.tolerance * abs(value):
+            if gained < tolerance * abs(value):
                 break
         self.coefficients = np.zeros_like(self.coefficients)
         self.coefficients[columns] = b
@@ -100,17 +125,25 @@ class LogisticPath:
     def _objective(self, predictor: np.ndarray, b: np.ndarray, lambda_: float) -> float:
         return float(self.rows @ negative_log_likelihood(predictor, self.y)) / self.n + lambda_ * float(np.abs(b).sum())
 
-    def _newton_point(self, part: np.ndarray, b: np.ndarray, lambda_: float) -> tuple[np.ndarray, float]:
-        """Minimiser of the penalised second-order expansion at the current point: a weighted lasso."""
+    def _weights(self) -> np.ndarray:
+        """Second derivatives of the loss of every row, zero for rows that are not fitted."""
         probability = expit(self.linear_predictor)
-        weight = self.rows * np.maximum(probability * (1 - probability), SMALLEST_WEIGHT)
-        response = self.linear_predictor + self.rows * (self.y - probability) / np.where(weight > 0, weight, 1.0)
-        total = weight.sum()
-        mean, response_mean = weight @ part / total, float(weight @ response) / total
+        return self.rows * np.maximum(probability * (1 - probability), SMALLEST_WEIGHT)
+
+    def _weighted_gram(self, part: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        mean, total = weight @ part / weight.sum(), weight.sum() / self.n
+        return (part * (weight / self.n)[:, None]).T @ part - total * np.outer(mean, mean)
+
+    def _newton_point(
+        self, part: np.ndarray, b: np.ndarray, lambda_: float, weight: np.ndarray, gram: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Minimiser of the penalised second-order expansion at the current point: a weighted lasso."""
+        slope = self.rows * (self.y - expit(self.linear_predictor))
+        response = self.linear_predictor + slope / np.where(weight > 0, weight, 1.0)
+        mean, response_mean = weight @ part / weight.sum(), float(weight @ response / weight.sum())
         if not len(b):
             return b, response_mean
         centred = response - response_mean
-        gram = (part * weight[:, None]).T @ part / self.n - (total / self.n) * np.outer(mean, mean)
         cross = part.T @ (weight * centred) / self.n
         problem = Moments(gram, cross, float(weight @ centred**2) / self.n)
         target = gram_path(problem, np.array([lambda_]), start=b, tolerance=self.tolerance)[:, 0]
@@ -127,10 +160,11 @@ def logistic_cv(Z: np.ndarray, y: np.ndarray, *, folds: Folds, n_lambdas: int = 
     As in `lasso_cv` all folds go down together and the path is left when the error has clearly turned.
     """
     Z, y = np.asarray(Z, dtype=float), np.asarray(y, dtype=float)
-    whole = LogisticPath(Z, y)
+    all_rows, parts = moments_by_fold(Z, y, folds)
+    whole = LogisticPath(Z, y, gram=all_rows.gram)
     lambdas = lambda_grid(whole.lambda_max, n_lambdas, ratio)
     masks = [np.isin(np.arange(len(y)), rows, invert=True) for rows in folds]
-    paths = [LogisticPath(Z, y, mask) for mask in masks]
+    paths = [LogisticPath(Z, y, mask, gram=part.training.gram) for mask, part in zip(masks, parts, strict=True)]
     errors = np.empty((0, len(folds)))
     while len(errors) < n_lambdas and not has_turned(errors):
         found = []

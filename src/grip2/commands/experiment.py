@@ -1,0 +1,157 @@
+"""`grip2 experiment`: run a plan, see how far it is, draw its tables and figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from grip2.commands.show import errors, notice, output
+from grip2.experiments.plan import Plan, load_plan
+from grip2.experiments.plan_file import parse_plan
+from grip2.experiments.run import Progress, run_plan, state
+from grip2.experiments.store import Store
+from grip2.experiments.trial import statistic_for
+from grip2.experiments.workers import open_workers
+
+
+def run(
+    experiment: str,
+    *,
+    trials: int | None = None,
+    methods: list[str] | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    out: Path | None = None,
+    quick: bool = False,
+    retry_failed: bool = False,
+    data_home: Path | None = None,
+    threads: int = 1,
+) -> None:
+    """Compute what is missing of an experiment; ends with an error where trials failed."""
+    plan = load_plan(experiment, quick=quick)
+    wanted = plan.restricted(trials=trials, methods=methods)
+    for method in plan.methods:
+        statistic_for(plan, method)  # bad settings end here, not in a worker an hour later
+    folder = out or Path(f"grip2-{plan.name}")
+    with Store(folder) as store, open_workers(jobs, scheduler, threads) as workers:
+        store.begin_run(plan.name, plan.text, {"trials": trials, "methods": methods})
+        with _bar(plan.name) as report:
+            end = run_plan(
+                wanted,
+                store,
+                workers,
+                retry_failed=retry_failed,
+                data_home=data_home,
+                threads=threads,
+                report=report,
+            )
+        _tell_failures(store, end)
+    output.print(
+        f"{end.done} of {end.total} trials of {plan.name} in {folder}\nTables and figures: grip2 experiment report {folder}",
+        markup=False,
+    )
+    if end.failed:
+        raise RuntimeError(f"{end.failed} trials failed; look at the errors above, then try --retry-failed.")
+
+
+def status(folder: Path) -> None:
+    """What is done of the last run's plan, and how long the rest takes."""
+    with Store(folder, create=False) as store:
+        plan = stored_plan(store)
+        end = state(plan, store)
+        table, seconds, unknown = _status_table(plan, store)
+        output.print(table)
+        output.print(f"{end.done} of {end.total} done, {end.failed} failed.", markup=False)
+        if end.done + end.failed < end.total:
+            rest = f"About {_duration(seconds)} of one worker's time is left"
+            output.print(rest + (f", and {unknown} trials of methods not yet timed." if unknown else "."), markup=False)
+        _tell_failures(store, end)
+
+
+def report(folder: Path) -> None:
+    """Write tables, figures and one page from what is in the store."""
+    from grip2.experiments.page import write_report
+
+    with Store(folder, create=False) as store:
+        written = write_report(stored_plan(store, methods=False), store, Path(folder))
+    output.print(f"Report: {written}", markup=False)
+
+
+def stored_plan(store: Store, *, methods: bool = True) -> Plan:
+    """The plan of the last run, with the trials asked for; ``methods=False``: with all its methods."""
+    text, options = store.last_run()
+    plan = parse_plan(text, str(store.path.parent))
+    return plan.restricted(trials=options["trials"], methods=options["methods"] if methods else None)
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failures]}", style="red"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=errors) as bar:
+        task = bar.add_task(label, total=None, failures="")
+
+        def update(progress: Progress) -> None:
+            failures = f"{progress.failed} failed" if progress.failed else ""
+            bar.update(task, completed=progress.done + progress.failed, total=progress.total, failures=failures)
+
+        yield update
+
+
+def _status_table(plan: Plan, store: Store) -> tuple[Table, float, int]:
+    """One line for each method and ensemble size; also the seconds left, and the trials nobody has timed."""
+    table = Table(title=plan.name, title_justify="left")
+    for heading in ("method", "K", "done", "failed", "missing", "seconds a trial", "left"):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    left_in_all, unknown = 0.0, 0
+    for method in plan.methods:
+        done = failed = missing = 0
+        times: list[float] = []
+        for cell in plan.cells():
+            if cell.method != method:
+                continue
+            statuses = store.settled(cell.configuration, method.name, method.ensemble)
+            here = [statuses.get(trial) for trial in range(cell.design.trials)]
+            done, failed, missing = (done + here.count("done"), failed + here.count("failed"), missing + here.count(None))
+            times += store.seconds(cell.configuration, method.name, method.ensemble)
+        mean = sum(times) / len(times) if times else None
+        left = None if mean is None else mean * missing
+        left_in_all += left or 0.0
+        unknown += missing if mean is None else 0
+        table.add_row(
+            method.name,
+            str(method.ensemble),
+            str(done),
+            str(failed),
+            str(missing),
+            "-" if mean is None else f"{mean:.2f}",
+            ("?" if missing else "-") if left is None else _duration(left),
+        )
+    return table, left_in_all, unknown
+
+
+def _tell_failures(store: Store, end: Progress) -> None:
+    if not end.failed:
+        return
+    for method, ensemble, trial, parameters, error in store.failures():
+        where = ", ".join(f"{name}={value}" for name, value in json.loads(parameters).items())
+        last = error.strip().splitlines()[-1] if error.strip() else "no message"
+        notice(f"failed: {method}, K={ensemble}, trial {trial} ({where or 'data could not be made'}): {last}")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

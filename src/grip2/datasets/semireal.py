@@ -1,0 +1,64 @@
+"""Semi-real data (section 4.2, appendix C.1): real covariates, a response injected by a random two-layer ReLU network."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from grip2._random import RandomState, generator_from
+
+
+@dataclass(frozen=True)
+class SemiRealTable:
+    """Given covariates with an injected response, and the support it was injected on."""
+
+    X: np.ndarray  # (n, p), as given
+    y: np.ndarray  # (n,)
+    support: np.ndarray  # indices of the features that matter
+    signal: np.ndarray  # (n,) the noiseless mean of y
+
+
+def make_semireal(
+    X: np.ndarray,
+    *,
+    share: float = 0.2,
+    snr: float = 0.2,
+    hidden: int = 64,
+    support: RandomState | np.ndarray = 0,
+    random_state: RandomState = None,
+) -> SemiRealTable:
+    """``y = relu(X_S W1) W2 + noise`` with standard Gaussian weights and ``Var(signal) / sigma^2 = snr``.
+
+    ``S`` holds ``ceil(share * p)`` columns; ``support`` seeds its choice alone (or lists the columns), so that it is the
+    same in every trial, while ``random_state`` seeds weights and noise, which are redrawn (appendix C.1). The paper does
+    not give the width of the injected network; ``hidden`` is ours.
+    """
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"make_semireal: X must be two-dimensional, got shape {X.shape}.")
+    if not 0 < share <= 1:
+        raise ValueError(f"make_semireal: share must be in (0, 1], got {share}.")
+    if not snr > 0:
+        raise ValueError(f"make_semireal: snr must be positive, got {snr}.")
+    if hidden < 1:
+        raise ValueError(f"make_semireal: hidden must be at least 1, got {hidden}.")
+    chosen = _support(X.shape[1], share, support)
+    for_weights, for_noise = generator_from(random_state).spawn(2)
+    W1 = for_weights.standard_normal((len(chosen), hidden))
+    W2 = for_weights.standard_normal(hidden)
+    signal = np.maximum(X[:, chosen].astype(float) @ W1, 0.0) @ W2
+    noise = for_noise.standard_normal(len(X)) * np.sqrt(signal.var() / snr)
+    return SemiRealTable(X, signal + noise, chosen, signal)
+
+
+def _support(p: int, share: float, support: RandomState | np.ndarray) -> np.ndarray:
+    if not isinstance(support, np.ndarray):
+        # Rounding before ceil: 0.2 * 5 * k must not become one more by a binary fraction.
+        size = math.ceil(round(share * p, 9))
+        return np.sort(generator_from(support).choice(p, size, replace=False))
+    chosen = np.unique(support.astype(int))
+    if not len(chosen) or chosen[0] < 0 or chosen[-1] >= p:
+        raise ValueError(f"make_semireal: support must list columns from 0 to {p - 1}, got {support}.")
+    return chosen

@@ -1,0 +1,1 @@
+"""The paper's experiments: plan, run, store, summarise and draw, as separable steps."""

@@ -1,0 +1,167 @@
+"""Plans: which data, which knockoffs, which methods, how many trials; a TOML file that people can read and write.
+
+A list in a ``[[data]]`` block means one design for each of its values. ``[[method]]`` blocks run on every design, or on
+those that ``only`` names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+PRESETS = ("synthetic", "har", "hiv")
+
+# What a [[data]] block may hold, with the paper's values (section 4, appendices C and D).
+SOURCES: dict[str, dict[str, Any]] = {
+    "synthetic": {"n": 20_000, "p": 500, "rho": 0.8, "snr": 0.2, "spacing": 5, "coefficients": 0},
+    "har": {
+        "rows": 10_299,
+        "share": 0.2,
+        "snr": 0.2,
+        "hidden": 64,
+        "support": 0,
+        "redundancy_threshold": 0.98,
+        "group_threshold": 0.90,
+    },
+    "hiv": {"drug": "APV", "drug_class": "PI", "rules": "paper"},
+}
+KNOCKOFFS = ("exact", "gaussian", "copula", "fixed")
+S_CHOICES = ("equi", "mvr", "maxent", "sdp")
+SETTINGS = ("synthetic", "semireal", "hiv", "default")
+
+
+class PlanError(ValueError):
+    """A plan that cannot be run; the message names the file and the line."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """One data set with one kind of knockoffs."""
+
+    source: str
+    options: Mapping[str, Any]  # complete: defaults filled in
+    knockoffs: str
+    s: str
+    trials: int
+
+    @property
+    def data_key(self) -> str:
+        """Names the data alone: designs that differ in their knockoffs share data, trial by trial."""
+        return digest({"source": self.source, **self.options})
+
+    @property
+    def key(self) -> str:
+        return digest({"data": self.data_key, "knockoffs": self.knockoffs, "s": self.s})
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Everything that tells designs apart, flat."""
+        return {"source": self.source, **self.options, "knockoffs": self.knockoffs, "s": self.s}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A statistic with settings, under a name of its own, perhaps as a seed ensemble of size ``ensemble``."""
+
+    name: str
+    statistic: str
+    ensemble: int = 1
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    only: Mapping[str, Any] = field(default_factory=dict)  # design parameter -> value or list of values
+
+    def applies_to(self, design: Design) -> bool:
+        parameters = design.parameters
+        return all(
+            parameters.get(name) in (wanted if isinstance(wanted, list) else [wanted])
+            for name, wanted in self.only.items()
+        )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one design: the trials of a cell differ in their trial number only."""
+
+    design: Design
+    method: Method
+    configuration: str  # hash of everything that decides the results of a trial
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to compute. Methods run with the paper's values for ``setting``, then ``settings``, then their own."""
+
+    name: str
+    designs: tuple[Design, ...]
+    methods: tuple[Method, ...]
+    setting: str = "default"
+    seed: int = 0
+    batch: int = 1  # trials that are computed together where a method can
+    fdr: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    about: str = ""
+    text: str = ""
+
+    def cells(self) -> Iterator[Cell]:
+        """Every method on every design it applies to."""
+        for design in self.designs:
+            for method in self.methods:
+                if method.applies_to(design):
+                    yield Cell(design, method, self._configuration(design, method))
+
+    def _configuration(self, design: Design, method: Method) -> str:
+        return digest(
+            {
+                "seed": self.seed,
+                "batch": self.batch,
+                "design": design.key,
+                "statistic": method.statistic,
+                "setting": self.setting,
+                "settings": {**self.settings, **method.settings},
+            }
+        )
+
+    def restricted(self, *, trials: int | None = None, methods: list[str] | None = None) -> Plan:
+        """The plan with another number of trials, or with some of its methods only."""
+        plan = self
+        if trials is not None:
+            if trials < 1:
+                raise ValueError(f"trials must be at least 1, got {trials}.")
+            plan = replace(plan, designs=tuple(replace(design, trials=trials) for design in plan.designs))
+        if methods is not None:
+            known = list(dict.fromkeys(method.name for method in plan.methods))
+            for name in methods:
+                if name not in known:
+                    raise ValueError(f"methods: the plan {plan.name!r} has {', '.join(known)}; there is no {name!r}.")
+            plan = replace(plan, methods=tuple(method for method in plan.methods if method.name in methods))
+        return plan
+
+
+def digest(content: Any) -> str:
+    """A short name for plain content: the same on every machine, whatever the order of keys."""
+    text = json.dumps(content, sort_keys=True, default=list)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def load_plan(name_or_path: str | Path, *, quick: bool = False) -> Plan:
+    """A preset by name, or a plan from a TOML file."""
+    from grip2.experiments.plan_file import parse_plan
+
+    name = str(name_or_path)
+    if name in PRESETS:
+        file = f"{name}-quick.toml" if quick else f"{name}.toml"
+        return parse_plan((resources.files("grip2.experiments.presets") / file).read_text(encoding="utf-8"), file)
+    if quick:
+        raise ValueError(f"--quick is for {', '.join(PRESETS)}; in a plan of your own, write smaller numbers.")
+    path = Path(name)
+    if path.suffix != ".toml":
+        raise ValueError(f"{name}: expected {', '.join(PRESETS)} or a plan file ending in .toml.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path}: cannot be read ({error}).") from None
+    return parse_plan(text, str(path))

@@ -1,0 +1,1 @@
+"""The paper's three experiments as plans, in full and quick."""

@@ -1,0 +1,218 @@
+"""The trial store: one SQLite file, one row for every finished trial of a method, written the moment it ends.
+
+Write-ahead logging and one transaction per task: a process killed at any moment leaves every row it had written and no
+half of one, and two runs may write to one store. A finished row is never overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+FILE = "trials.sqlite"
+_FORMAT = 1
+_WAIT_SECONDS = 60.0
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS trials (
+    experiment TEXT NOT NULL, configuration TEXT NOT NULL, method TEXT NOT NULL, ensemble INTEGER NOT NULL,
+    trial INTEGER NOT NULL, design TEXT NOT NULL, status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
+    error TEXT NOT NULL, W BLOB, original BLOB, knockoff BLOB, selections TEXT NOT NULL, seconds REAL NOT NULL,
+    knockoff_seconds REAL NOT NULL, seed TEXT NOT NULL, versions TEXT NOT NULL, settings TEXT NOT NULL,
+    notes TEXT NOT NULL, finished TEXT NOT NULL DEFAULT (datetime('now')),
+    PRIMARY KEY (experiment, configuration, method, ensemble, trial)
+);
+CREATE TABLE IF NOT EXISTS designs (
+    design TEXT PRIMARY KEY, parameters TEXT NOT NULL, n INTEGER NOT NULL, p INTEGER NOT NULL,
+    feature_names TEXT NOT NULL, units TEXT NOT NULL, truth TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS runs (
+    number INTEGER PRIMARY KEY, experiment TEXT NOT NULL, plan TEXT NOT NULL, options TEXT NOT NULL,
+    started TEXT NOT NULL DEFAULT (datetime('now'))
+);
+"""
+
+
+class StoreError(ValueError):
+    """A store that cannot be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class TrialRow:
+    """One trial of one method: its scores and what is needed to know where they came from."""
+
+    experiment: str
+    configuration: str
+    method: str
+    ensemble: int
+    trial: int
+    design: str
+    status: str  # "done" or "failed"
+    error: str = ""
+    W: np.ndarray | None = None
+    original: np.ndarray | None = None
+    knockoff: np.ndarray | None = None
+    selections: Mapping[str, list[int]] = field(default_factory=dict)  # target fdr -> columns
+    seconds: float = 0.0
+    knockoff_seconds: float = 0.0
+    seed: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    notes: str = ""
+
+
+@dataclass(frozen=True)
+class DesignRow:
+    """The truth of a design: features are judged by unit (themselves, or the position they belong to)."""
+
+    design: str
+    parameters: Mapping[str, Any]
+    n: int
+    p: int
+    feature_names: tuple[str, ...]
+    units: tuple[int, ...]  # (p,)
+    truth: tuple[int, ...]  # units that matter
+
+
+class Store:
+    """The store of one folder; use as a context manager."""
+
+    def __init__(self, folder: Path, *, create: bool = True) -> None:
+        self.path = Path(folder) / FILE
+        if not create and not self.path.is_file():
+            raise StoreError(f"{folder}: no experiment there ({FILE} is missing). Run one with --out {folder} first.")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Transactions are opened by hand: "BEGIN IMMEDIATE" waits for the other writer instead of failing late.
+            self._connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            self._prepare()
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{self.path}: not a usable trial store ({error}).") from None
+
+    def _prepare(self) -> None:
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _FORMAT):
+            raise StoreError(f"{self.path}: written by another version of grip2 (format {version}, not {_FORMAT}).")
+        if version == 0:
+            with self._transaction():
+                for statement in filter(str.strip, _SCHEMA.split(";")):
+                    self._connection.execute(statement)
+                self._connection.execute(f"PRAGMA user_version={_FORMAT}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def write(self, rows: Iterable[TrialRow], design: DesignRow | None = None) -> None:
+        """Add rows in one transaction; a failed row gives way to a new one, a finished one does not."""
+        names = list(TrialRow.__dataclass_fields__)
+        updates = ", ".join(f"{name}=excluded.{name}" for name in [*names[5:], "finished"])
+        statement = (
+            f"INSERT INTO trials ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) "
+            f"ON CONFLICT DO UPDATE SET {updates} WHERE trials.status = 'failed'"
+        )
+        with self._transaction():
+            if design is not None:
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO designs VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    [_packed(getattr(design, name)) for name in DesignRow.__dataclass_fields__],
+                )
+            self._connection.executemany(statement, [[_packed(getattr(row, name)) for name in names] for row in rows])
+
+    def begin_run(self, experiment: str, plan: str, options: Mapping[str, Any]) -> None:
+        """Note which plan is run with which options; a folder holds one experiment only."""
+        with self._transaction():
+            found = self._connection.execute("SELECT experiment FROM runs WHERE experiment != ?", [experiment])
+            if other := found.fetchone():
+                raise StoreError(f"{self.path.parent}: holds the experiment {other[0]!r}. Give another --out.")
+            self._connection.execute(
+                "INSERT INTO runs (experiment, plan, options) VALUES (?, ?, ?)",
+                [experiment, plan, json.dumps(options)],
+            )
+
+    def last_run(self) -> tuple[str, dict[str, Any]]:
+        """Text of the plan and options of the last run."""
+        found = self._connection.execute("SELECT plan, options FROM runs ORDER BY number DESC LIMIT 1").fetchone()
+        if found is None:
+            raise StoreError(f"{self.path.parent}: nothing has been run there yet.")
+        return found[0], json.loads(found[1])
+
+    def settled(self, configuration: str, method: str, ensemble: int) -> dict[int, str]:
+        """Status of every trial that is in the store, by trial number."""
+        found = self._connection.execute(
+            "SELECT trial, status FROM trials WHERE configuration = ? AND method = ? AND ensemble = ?",
+            [configuration, method, ensemble],
+        )
+        return dict(found.fetchall())
+
+    def seconds(self, configuration: str, method: str, ensemble: int) -> list[float]:
+        """What each finished trial took, knockoffs included."""
+        found = self._connection.execute(
+            "SELECT seconds + knockoff_seconds FROM trials "
+            "WHERE configuration = ? AND method = ? AND ensemble = ? AND status = 'done'",
+            [configuration, method, ensemble],
+        )
+        return [value for (value,) in found.fetchall()]
+
+    def rows(self, configuration: str, method: str, ensemble: int) -> list[TrialRow]:
+        """All rows of a cell, by trial number."""
+        names = list(TrialRow.__dataclass_fields__)
+        found = self._connection.execute(
+            f"SELECT {', '.join(names)} FROM trials "
+            "WHERE configuration = ? AND method = ? AND ensemble = ? ORDER BY trial",
+            [configuration, method, ensemble],
+        )
+        return [TrialRow(**_unpacked(dict(zip(names, values, strict=True)))) for values in found.fetchall()]
+
+    def failures(self, limit: int = 20) -> list[tuple[str, int, int, str, str]]:
+        """Method, ensemble, trial, design parameters and error of failed trials."""
+        found = self._connection.execute(
+            "SELECT method, ensemble, trial, COALESCE(parameters, '{}'), error FROM trials "
+            "LEFT JOIN designs USING (design) WHERE status = 'failed' ORDER BY finished DESC LIMIT ?",
+            [limit],
+        )
+        return found.fetchall()
+
+    def design(self, key: str) -> DesignRow | None:
+        found = self._connection.execute("SELECT * FROM designs WHERE design = ?", [key]).fetchone()
+        if found is None:
+            return None
+        design, parameters, n, p, *lists = found
+        names, units, truth = (tuple(json.loads(text)) for text in lists)
+        return DesignRow(design, json.loads(parameters), n, p, names, units, truth)
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return np.ascontiguousarray(value, dtype="<f8").tobytes()
+    return json.dumps(value) if isinstance(value, dict | list | tuple) else value
+
+
+def _unpacked(values: dict[str, Any]) -> dict[str, Any]:
+    for name in ("W", "original", "knockoff"):
+        if values[name] is not None:
+            values[name] = np.frombuffer(values[name], dtype="<f8")
+    for name in ("selections", "versions", "settings"):
+        values[name] = json.loads(values[name])
+    return values

@@ -1,0 +1,162 @@
+"""One task of an experiment, as a worker runs it: data, knockoffs, one statistic, rows for the store.
+
+Everything random in a trial derives from (plan seed, design or configuration, trial number): not from the order of tasks,
+the number of workers, or what was computed before. Methods of one trial therefore see the same data and knockoffs, even
+where another worker makes them again.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+import traceback
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from grip2.experiments.designs import Inputs, trial_inputs
+from grip2.experiments.plan import Cell, Method, Plan
+from grip2.experiments.store import DesignRow, TrialRow
+from grip2.filter import knockoff_threshold
+from grip2.result import Importance
+from grip2.statistics import Ensemble, Statistic, registry
+
+_PACKAGES = ("grip2", "jax", "jaxlib", "numpy", "scipy", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A group of trials of one cell. The whole group is computed, whatever is missing of it; only that is written."""
+
+    plan: Plan
+    cell: Cell
+    group: tuple[int, ...]
+    wanted: tuple[int, ...]
+    data_home: Path | None = None
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    rows: tuple[TrialRow, ...]
+    design: DesignRow | None = None
+
+
+def run_task(task: Task) -> TaskResult:
+    """Compute a task. An error becomes a failed row: it must not end the other trials."""
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(task.threads):
+        warnings.simplefilter("default")
+        try:
+            result = _computed(task)
+        except Exception as error:
+            return failed(task, "".join(traceback.format_exception(error))[-4000:])
+    if caught:
+        notes = "\n".join(dict.fromkeys(str(warning.message) for warning in caught))[:2000]
+        result = TaskResult(tuple(_noted(row, notes) for row in result.rows), result.design)
+    return result
+
+
+def failed(task: Task, error: str) -> TaskResult:
+    """Rows that record why a task could not be computed."""
+    return TaskResult(tuple(_row(task, trial, status="failed", error=error) for trial in task.wanted))
+
+
+def statistic_for(plan: Plan, method: Method) -> Statistic:
+    """The statistic of a method: the paper's values, then the plan's settings, then the method's own."""
+    name = method.statistic
+    one = registry.create(name) if plan.setting == "default" else registry.create_paper(name, plan.setting)
+    known = one.get_params(deep=False)
+    for key in method.settings:
+        if key not in known:
+            raise ValueError(f"method {method.name!r}: {name} has no setting {key!r}; it has {', '.join(sorted(known))}.")
+    shared = {key: value for key, value in plan.settings.items() if key in known}
+    settings = {**shared, **method.settings}
+    one.set_params(**{key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
+    return one if method.ensemble == 1 else Ensemble(one, method.ensemble, budget="split")
+
+
+def group_size(plan: Plan, cell: Cell) -> int:
+    """Trials computed together: several where trials share X and y and the statistic trains small networks as one batch."""
+    statistic = statistic_for(plan, cell.method)
+    batches = type(statistic)._importances is not Statistic._importances
+    return plan.batch if batches and cell.design.source == "hiv" else 1
+
+
+def _computed(task: Task) -> TaskResult:
+    statistic = statistic_for(task.plan, task.cell.method)
+    inputs = trial_inputs(task.plan.seed, task.cell.design, task.group, task.data_home)
+    rngs = [_method_rng(task, trial) for trial in task.group]
+    began = time.perf_counter()
+    importances = _importances(statistic, inputs, rngs)
+    seconds = (time.perf_counter() - began) / len(task.group)
+    rows = [
+        _row(
+            task,
+            trial,
+            status="done",
+            W=importance.W,
+            original=importance.original,
+            knockoff=importance.knockoff,
+            selections=selections(importance.W, task.plan.fdr),
+            seconds=seconds,
+            knockoff_seconds=inputs.seconds,
+            versions=_versions(),
+            settings={"statistic": type(statistic).__name__, **_plain(statistic.get_params())},
+        )
+        for trial, importance in zip(task.group, importances, strict=True)
+        if trial in task.wanted
+    ]
+    return TaskResult(tuple(rows), inputs.design)
+
+
+def _importances(statistic: Statistic, inputs: Inputs, rngs: Sequence[np.random.Generator]) -> list[Importance]:
+    if len(rngs) == 1:
+        X, Xk, y = inputs.tables[0]
+        return [statistic.importance(X, Xk, y, rng=rngs[0])]
+    X, _, y = inputs.tables[0]
+    return statistic.importances(X, [Xk for _, Xk, _ in inputs.tables], y, rngs=rngs)
+
+
+def selections(W: np.ndarray, levels: Sequence[float]) -> dict[str, list[int]]:
+    """Columns that the filter selects at each target fdr."""
+    return {f"{fdr:g}": np.flatnonzero(W >= knockoff_threshold(W, fdr)).tolist() for fdr in levels}
+
+
+def _method_rng(task: Task, trial: int) -> np.random.Generator:
+    entropy = [task.plan.seed, int(task.cell.configuration, 16)]
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(trial, task.cell.method.ensemble)))
+
+
+def _row(task: Task, trial: int, **values: Any) -> TrialRow:
+    return TrialRow(
+        experiment=task.plan.name,
+        configuration=task.cell.configuration,
+        method=task.cell.method.name,
+        ensemble=task.cell.method.ensemble,
+        trial=trial,
+        design=task.cell.design.key,
+        seed=f"{task.plan.seed}/{task.cell.configuration}/{trial}",
+        **values,
+    )
+
+
+def _noted(row: TrialRow, notes: str) -> TrialRow:
+    return TrialRow(**{**{name: getattr(row, name) for name in TrialRow.__dataclass_fields__}, "notes": notes})
+
+
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in _PACKAGES}
+
+
+def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in parameters.items()
+        if value is None or isinstance(value, bool | int | float | str | tuple)
+    }

@@ -1,0 +1,128 @@
+"""Where tasks run: a pool of local processes, or a Dask cluster, behind the one interface of concurrent.futures.
+
+Each worker computes with a fixed number of threads, one unless told otherwise: workers do not fight for cores, and sums are
+added in the same order however many workers there are.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+
+def thread_environment(threads: int) -> dict[str, str]:
+    """Variables that must be set before the numerical libraries load."""
+    count = str(threads)
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
+    variables = dict.fromkeys(names, count)  # XLA sizes its thread pool by NPROC
+    if threads == 1:
+        flags = os.environ.get("XLA_FLAGS", "")
+        variables["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    return variables
+
+
+class LocalWorkers:
+    """A pool of spawned processes that can be replaced when one of its workers dies."""
+
+    def __init__(self, jobs: int, threads: int = 1) -> None:
+        self.capacity = jobs
+        self._variables = thread_environment(threads)
+        self._saved: dict[str, str | None] = {}
+
+    def __enter__(self) -> LocalWorkers:
+        # Spawned processes inherit them whenever the pool starts one.
+        self._saved = {name: os.environ.get(name) for name in self._variables}
+        os.environ.update(self._variables)
+        self.executor: Executor = self._pool()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end(self.executor)
+        for name, value in self._saved.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    def replace(self) -> None:
+        """A fresh pool, after a worker died and took the old one with it."""
+        self._end(self.executor)
+        self.executor = self._pool()
+
+    def _pool(self) -> Executor:
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self.capacity, mp_context=context, initializer=_leave_with_parent)
+
+    @staticmethod
+    def _end(executor: Any) -> None:
+        processes = list((executor._processes or {}).values())
+        executor.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+
+
+class DaskWorkers:
+    """The workers of a running Dask scheduler, such as ``tcp://host:8786``; start them with ``--nthreads 1``."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise ValueError("--scheduler needs Dask: pip install 'grip2[dask]'.") from None
+        try:
+            self._client = Client(address, timeout="20s", set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"--scheduler: no Dask scheduler answers at {address} ({error}).") from None
+        self.capacity = max(1, sum(self._client.nthreads().values()))
+        self.executor: Executor = self._client.get_executor(pure=False)
+
+    def __enter__(self) -> DaskWorkers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.executor.shutdown(wait=False)
+        self._client.close()
+
+    def replace(self) -> None:
+        """Nothing to do: the scheduler moves tasks of a lost worker to another one by itself."""
+
+
+Workers = LocalWorkers | DaskWorkers
+
+
+@contextmanager
+def open_workers(jobs: int | None = None, scheduler: str | None = None, threads: int = 1) -> Iterator[Workers]:
+    """Workers by the words of the command line; ``jobs=None`` is one for each core."""
+    if scheduler is not None and jobs is not None:
+        raise ValueError("give --jobs for local processes or --scheduler for a Dask cluster, not both.")
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {jobs}.")
+    count = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+    workers: Workers = DaskWorkers(scheduler) if scheduler is not None else LocalWorkers(count, threads)
+    with workers:
+        yield workers
+
+
+def prepare_worker(threads: int) -> None:
+    """In a worker that we did not start: XLA reads its variables when it first computes, so this is still in time."""
+    for name, value in thread_environment(threads).items():
+        os.environ.setdefault(name, value)
+
+
+def _leave_with_parent() -> None:
+    """A worker whose parent was killed must not stay behind, waiting for tasks for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_wait_and_leave, args=[parent], daemon=True).start()
+
+
+def _wait_and_leave(parent: Any) -> None:
+    parent.join()
+    os._exit(1)

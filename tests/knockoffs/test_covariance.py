@@ -1,0 +1,81 @@
+"""Covariance estimates: against scikit-learn, against units, and the repair of singular matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.covariance import ledoit_wolf, ledoit_wolf_shrinkage
+
+from grip2.knockoffs import NumericalRepairWarning
+from grip2.knockoffs.base import row_blocks
+from grip2.knockoffs.covariance import ledoit_wolf_coefficient, scatter, shrink, shrunk_covariance, stabilised
+from tests.knockoffs.cases import ar1, duplicated, normal_rows
+
+
+@pytest.fixture
+def X():
+    return normal_rows(60, ar1(15, 0.6), np.random.default_rng(3))
+
+
+def test_the_coefficient_is_scikit_learns(X):
+    centred = X - X.mean(axis=0)
+    assert ledoit_wolf_coefficient(scatter([centred])) == pytest.approx(ledoit_wolf_shrinkage(X), rel=1e-12)
+
+
+def test_the_estimate_is_scikit_learns_up_to_the_divisor(X):
+    centred = X - X.mean(axis=0)
+    shrunk, weight = shrink(scatter([centred]))
+    expected, coefficient = ledoit_wolf(X)
+    np.testing.assert_allclose(shrunk * (len(X) - 1) / len(X), expected, rtol=1e-12)
+    assert weight == pytest.approx(coefficient)
+
+
+def test_blocks_of_rows_do_not_matter(X):
+    centred = X - X.mean(axis=0)
+    whole, parts = scatter([centred]), scatter([centred[:7], centred[7:50], centred[50:]])
+    np.testing.assert_allclose(parts.covariance, whole.covariance, rtol=1e-12)
+    assert parts.fourth == pytest.approx(whole.fourth)
+
+
+def test_extra_shrinkage_is_added_and_clipped(X):
+    moments = scatter([X - X.mean(axis=0)])
+    base = shrink(moments)[1]
+    assert shrink(moments, 0.05)[1] == pytest.approx(base + 0.05)
+    full, weight = shrink(moments, 1.0)
+    assert weight == 1.0
+    np.testing.assert_allclose(full, np.trace(moments.covariance) / 15 * np.eye(15), atol=1e-14)
+
+
+def test_units_do_not_matter(X):
+    units = 10.0 ** np.arange(-7, 8)
+    plain, large = shrunk_covariance(X), shrunk_covariance(X * units + 5 * units)
+    np.testing.assert_allclose(large.covariance, plain.covariance * np.outer(units, units), rtol=1e-9)
+    np.testing.assert_allclose(large.mean, (plain.mean + 5) * units, rtol=1e-9)
+    np.testing.assert_allclose(np.diag(plain.covariance), X.var(axis=0, ddof=1), rtol=1e-12)
+
+
+def test_float32_is_accumulated_in_float64():
+    X = (1000 + normal_rows(50_000, ar1(3, 0.8), np.random.default_rng(0))).astype(np.float32)
+    estimate = shrunk_covariance(X)
+    expected = shrunk_covariance(X.astype(float))
+    np.testing.assert_allclose(estimate.mean, X.mean(axis=0, dtype=float), rtol=1e-12)
+    np.testing.assert_allclose(estimate.covariance, expected.covariance, rtol=1e-10)
+
+
+def test_a_regular_matrix_is_not_touched():
+    Sigma, ridge = stabilised(ar1(5, 0.9), who="T")
+    assert ridge == 0.0
+    np.testing.assert_array_equal(Sigma, ar1(5, 0.9))
+
+
+def test_a_singular_matrix_is_repaired_with_a_word():
+    units = np.array([1.0, 1.0, 100.0, 1e-3, 1.0])
+    with pytest.warns(NumericalRepairWarning, match=r"T: Sigma is singular.*ridge of 1e-08.*false discovery rate"):
+        Sigma, ridge = stabilised(duplicated(5) * np.outer(units, units), who="T")
+    np.testing.assert_allclose(np.diag(Sigma), units**2 * (1 + ridge), rtol=1e-12)
+
+
+def test_row_blocks_cover_all_rows_once():
+    X = np.empty((100_001, 500), dtype=np.int8)
+    rows = np.concatenate([np.arange(block.start, block.stop) for block in row_blocks(X)])
+    np.testing.assert_array_equal(rows, np.arange(100_001))

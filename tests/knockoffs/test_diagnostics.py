@@ -1,0 +1,298 @@
+"""Diagnostics: every known mistake is flagged, exact knockoffs pass at the stated rate."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, norm
+from scipy.stats import t as student
+
+from grip2.knockoffs import CopulaKnockoffs, GaussianKnockoffs, diagnose
+from grip2.knockoffs.exchangeability import (
+    Pairs,
+    classifier_test,
+    covariance_contrast,
+    cross_covariance_contrast,
+    energy_test,
+    kolmogorov_smirnov,
+    margin_contrast,
+    mean_contrast,
+    swap_sets,
+)
+from tests.knockoffs.cases import ar1, normal_rows, uneven, with_transposed_factor
+
+N, P = 3000, 12
+RNG = np.random.default_rng
+
+
+def exact(n: int, p: int, rng: np.random.Generator, s: str = "equi"):
+    Sigma = uneven(p)
+    X = normal_rows(n, Sigma, rng)
+    sampler = GaussianKnockoffs(np.zeros(p), Sigma, s=s).fit(X)
+    return X, sampler.sample(X, rng=rng), sampler
+
+
+def flagged(found) -> set[str]:
+    return {test.name for test in found.tests if test.rejected}
+
+
+@pytest.mark.parametrize("s", ["mvr", "maxent"])
+def test_exact_knockoffs_are_good(s):
+    found = diagnose(*exact(N, P, RNG(0), s)[:2])
+    assert found.verdict == "good"
+    assert not flagged(found)
+    assert found.detectable_error < 0.3
+
+
+def transposed(rng):
+    X, _, sampler = exact(N, P, rng)
+    return X, with_transposed_factor(sampler, X, rng)
+
+
+def permuted(rng):
+    X, Xk, _ = exact(N, P, rng)
+    return X, np.roll(Xk, 1, axis=1)
+
+
+def heavy_tailed(rng):
+    X = student(3).ppf(norm.cdf(normal_rows(N, ar1(P, 0.5), rng)))
+    return X, GaussianKnockoffs().fit(X).sample(X, rng=rng)
+
+
+def binary(rng):
+    X = (normal_rows(N, ar1(P, 0.5), rng) > 0.3).astype(float)
+    return X, GaussianKnockoffs().fit(X).sample(X, rng=rng)
+
+
+def copies(rng):
+    X = exact(N, P, rng)[0]
+    return X, X.copy()
+
+
+def shared_seed(rng, Sigma=None):
+    Sigma = uneven(P) if Sigma is None else Sigma
+    L = np.linalg.cholesky(Sigma)
+    X = RNG(7).standard_normal((N, P)) @ L.T
+    law = GaussianKnockoffs(np.zeros(P), Sigma).fit(X)._law
+    return X, X - X @ law.A + RNG(7).standard_normal((N, P)) @ law.C.T
+
+
+def shared_seed_independent(rng):
+    return shared_seed(rng, np.eye(P))
+
+
+def other_rows(rng):
+    X, Xk, _ = exact(N, P, rng)
+    return X, rng.permutation(Xk)
+
+
+MISTAKES = [
+    transposed,
+    permuted,
+    heavy_tailed,
+    binary,
+    copies,
+    shared_seed,
+    shared_seed_independent,
+    other_rows,
+]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_every_mistake_is_flagged(mistake):
+    found = diagnose(*mistake(RNG(1)))
+    assert found.verdict == "do not trust"
+    assert found.reasons
+
+
+def test_what_the_reasons_say():
+    assert "knockoffs equal X" in diagnose(*copies(RNG(0))).reasons[0]
+    assert "same seed" in diagnose(*shared_seed(RNG(0))).reasons[0]
+    assert {"covariance", "cross-covariance"} <= flagged(diagnose(*permuted(RNG(0))))
+    assert "margins" in flagged(diagnose(*heavy_tailed(RNG(0))))
+
+
+def test_copula_knockoffs_of_the_same_tables_pass():
+    rng = RNG(2)
+    for X in (heavy_tailed(rng)[0], binary(rng)[0]):
+        assert diagnose(X, CopulaKnockoffs().fit(X).sample(X, rng=rng)).verdict == "good"
+
+
+def test_low_power_is_named():
+    rng = RNG(3)
+    Sigma = np.eye(P)
+    Sigma[0, 1] = Sigma[1, 0] = 0.99
+    table = pd.DataFrame(normal_rows(N, Sigma, rng), columns=[f"gene {j}" for j in range(P)])
+    Xk = GaussianKnockoffs(np.zeros(P), Sigma).fit(table).sample(table, rng=rng)
+    found = diagnose(table, Xk)
+    assert found.verdict == "usable"
+    assert found.low_power == ("gene 0", "gene 1")
+    assert "gene 0, gene 1" in found.reasons[0]
+
+
+def test_few_rows_are_not_called_good():
+    found = diagnose(*exact(60, 5, RNG(0), "mvr")[:2])
+    assert found.verdict == "usable"
+    assert "tests say little" in found.reasons[-1]
+
+
+def test_record():
+    X, Xk, sampler = exact(500, 5, RNG(0), "mvr")
+    found = diagnose(X, Xk, feature_names=list("abcde"))
+    record = json.loads(found.to_json())
+    assert record["verdict"] == found.verdict
+    assert [f["name"] for f in record["features"]] == list("abcde")
+    assert {t["name"] for t in record["tests"]} == {
+        "mean",
+        "covariance",
+        "cross-covariance",
+        "margins",
+        "classifier",
+        "energy",
+    }
+    assert record["n"] == 500
+    assert record["p"] == 5
+    assert record["condition_number"] == pytest.approx(np.linalg.cond(np.corrcoef(X.T)), rel=1e-6)
+    np.testing.assert_allclose(found.correlation, [np.corrcoef(X[:, j], Xk[:, j])[0, 1] for j in range(5)])
+    np.testing.assert_allclose(found.correlation, 1 - sampler.s_, atol=0.2)
+    assert str(found).startswith(found.verdict)
+    copy = diagnose(X, X)
+    assert json.loads(copy.to_json())["joint_condition_number"] is None
+
+
+def test_figure():
+    figure = diagnose(*exact(300, 5, RNG(0))[:2]).figure()
+    assert len(figure.axes) == 4
+    assert "Knockoff diagnostics" in figure.get_suptitle()
+    figure.canvas.draw()
+
+
+def test_same_answer_twice_and_no_mutation():
+    X, Xk, _ = exact(300, 5, RNG(0))
+    before = X.copy(), Xk.copy()
+    assert diagnose(X, Xk).to_json() == diagnose(X, Xk).to_json()
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(Xk, before[1])
+
+
+def test_contrasts_are_what_they_say():
+    X, Xk, _ = exact(200, 4, RNG(0))
+    pairs = Pairs.standardised(X, Xk)
+    d = pairs.X[:, 1] * pairs.X[:, 2] - pairs.Xk[:, 1] * pairs.Xk[:, 2]
+    c = covariance_contrast(pairs)
+    assert c.error[1, 2] == pytest.approx(d.mean())
+    assert c.z[1, 2] == pytest.approx(d.sum() / np.sqrt((d**2).sum()))
+    e = pairs.X[:, 3] * (pairs.Xk[:, 0] - pairs.X[:, 0])
+    assert cross_covariance_contrast(pairs).z[3, 0] == pytest.approx(e.sum() / np.sqrt((e**2).sum()))
+    from scipy.stats import ks_2samp
+
+    np.testing.assert_allclose(
+        kolmogorov_smirnov(pairs), [ks_2samp(X[:, j], Xk[:, j]).statistic for j in range(4)], atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("contrast", [mean_contrast, covariance_contrast, cross_covariance_contrast, margin_contrast])
+def test_contrasts_change_sign_when_all_rows_are_swapped(contrast):
+    X, Xk, _ = exact(100, 4, RNG(0))
+    X[:, 0] = np.round(X[:, 0])
+    Xk[:, 0] = np.round(Xk[:, 0])
+    pairs = Pairs.standardised(X, Xk)
+    there, back = contrast(pairs), contrast(pairs.swapped(np.ones(4, dtype=bool)))
+    if contrast is cross_covariance_contrast:  # swapping all columns exchanges its two factors as well
+        assert there.size == back.size
+    else:
+        np.testing.assert_allclose(there.error, -back.error, atol=1e-12)
+    np.testing.assert_allclose(
+        there.standard_error if contrast is not cross_covariance_contrast else 1.0,
+        back.standard_error if contrast is not cross_covariance_contrast else 1.0,
+        atol=1e-12,
+    )
+
+
+def test_p_values_of_the_parts_are_valid():
+    """300 replicates of exact knockoffs with t margins (3 degrees of freedom): P(p-value <= 0.1) <= 0.1 for each part.
+
+    Bound: 53 of 300, exceeded with probability below 2e-5 at a true rate of 0.1; five parts: 1e-4. Broken twin: knockoffs
+    5 % too large.
+    """
+    rng, replicates = RNG(5), 300
+    bound = binom.isf(2e-5, replicates, 0.1)
+    counts, broken = np.zeros(5, dtype=int), 0
+    for _ in range(replicates):
+        X, Xk, _ = exact(120, 3, rng)
+        X, Xk = student(3).ppf(norm.cdf(X)), student(3).ppf(norm.cdf(Xk))
+        pairs = Pairs.standardised(X, Xk)
+        sets = swap_sets(3, 2, rng)
+        counts += np.array(
+            [
+                mean_contrast(pairs).p_value() <= 0.1,
+                covariance_contrast(pairs).p_value() <= 0.1,
+                cross_covariance_contrast(pairs).p_value() <= 0.1,
+                margin_contrast(pairs).p_value() <= 0.1,
+                classifier_test(pairs, sets[1], rng)[1] <= 0.1,
+            ]
+        )
+        broken += classifier_test(Pairs.standardised(X, 1.5 * Xk), sets[0], rng)[1] <= 0.1
+    assert counts.max() <= bound
+    assert broken > bound
+
+
+def test_energy_test_is_exact(monkeypatch):
+    """200 replicates at level 0.1: at most 41, exceeded with probability below 1e-5; a shifted twin is always seen."""
+    monkeypatch.setattr("grip2.knockoffs.exchangeability._ENERGY_FLIPS", 99)
+    rng = RNG(6)
+    every = np.ones(3, dtype=bool)
+    count = shifted = 0
+    for _ in range(200):
+        X, Xk, _ = exact(60, 3, rng)
+        count += energy_test(Pairs.standardised(X, Xk), every, rng)[1] <= 0.1
+        shifted += energy_test(Pairs.standardised(X, Xk + 0.5), every, rng)[1] <= 0.1
+    assert count <= binom.isf(1e-5, 200, 0.1)
+    assert shifted > binom.isf(1e-5, 200, 0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [0.01, 0.2])
+def test_false_alarm_rate(rate):
+    """1,000 replicates of exact knockoffs (n = 200, p = 6, all four s in turn): rejections at most at the stated rate.
+
+    Bound: the binomial quantile that a true rate of exactly ``rate`` exceeds with probability 1e-5.
+    """
+    rng, replicates = RNG(8), 1000
+    solvers = ["equi", "sdp", "mvr", "maxent"]
+    alarms = 0
+    for replicate in range(replicates):
+        X, Xk, _ = exact(200, 6, rng, solvers[replicate % 4])
+        alarms += bool(flagged(diagnose(X, Xk, false_alarm_rate=rate, rng=rng)))
+    print(f"false-alarm rate at {rate}: {alarms / replicates:.3f}")
+    assert alarms <= binom.isf(1e-5, replicates, rate)
+
+
+@pytest.mark.slow
+def test_broken_knockoffs_exceed_the_false_alarm_rate():
+    """The twin of the test above: knockoffs that are 20 % too small, 100 replicates at rate 0.2."""
+    rng = RNG(9)
+    alarms = 0
+    for _ in range(100):
+        X, Xk, _ = exact(400, 6, rng)
+        alarms += bool(flagged(diagnose(X, 0.8 * Xk, false_alarm_rate=0.2, rng=rng)))
+    assert alarms > binom.isf(1e-5, 100, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("X", "Xk", "settings", "message"),
+    [
+        (np.eye(5), np.eye(4), {}, "one shape"),
+        (np.eye(3), np.eye(3), {}, "at least 4 rows"),
+        (np.ones((9, 2)), np.ones((9, 2)), {}, "constant column"),
+        (np.eye(5), np.eye(5), {"feature_names": ["a"]}, "hold 5 names"),
+        (np.eye(5), np.eye(5), {"false_alarm_rate": 2.0}, "false_alarm_rate must be in"),
+        (np.full((9, 2), np.nan), np.eye(9)[:, :2], {}, "finite"),
+    ],
+)
+def test_bad_input(X, Xk, settings, message):
+    with pytest.raises(ValueError, match=f"diagnose: .*{message}"):
+        diagnose(X, Xk, **settings)
