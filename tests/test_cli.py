@@ -137,6 +137,31 @@ def test_bad_input_is_one_message_and_exit_code_two(capsys, table, tmp_path, cha
     assert not (tmp_path / "result").exists()
 
 
+def test_groups_of_correlated_features_are_one_unit(capsys, table, tmp_path):
+    frame = pd.read_csv(table)
+    frame["shadow"] = frame["gene3"] + 0.01 * np.arange(300) / 300
+    frame.to_csv(table, index=False)
+    code, _, err = select(capsys, table, tmp_path / "result", "--group-threshold", "0.9")
+    assert code == 0, err
+    assert "23 features in 22 groups" in err
+    content = json.loads((tmp_path / "result" / "selection.json").read_text())
+    (grouped,) = [feature for feature in content["features"] if len(feature["stands_for"]) > 1]
+    assert sorted(grouped["stands_for"]) == ["gene3", "shadow"]
+    assert SelectionResult.from_json(json.dumps(content)).groups[grouped["name"]] == grouped["stands_for"]
+    assert "stands for" in (tmp_path / "result" / "report.html").read_text()
+
+
+def test_diagnose_gives_a_verdict(capsys, table, tmp_path):
+    code, out, err = run(capsys, "diagnose", table, "--target", "y", "--out", tmp_path / "result")
+    assert code == 0, err
+    assert "Verdict: good" in out
+    content = json.loads((tmp_path / "result" / "diagnostics.json").read_text())
+    assert content["verdict"] == "good"
+    assert content["p"] == 22
+    assert (tmp_path / "result" / "diagnostics.svg").read_text().startswith("<svg")
+    assert run(capsys, "diagnose", table, "--target", "z")[0] == 2
+
+
 def test_usage_errors_have_exit_code_two(capsys, table, tmp_path):
     assert run(capsys, "select", table, "--out", tmp_path)[0] == 2
     assert run(capsys, "selekt")[0] == 2

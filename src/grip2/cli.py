@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from grip2 import __version__
+from grip2.commands.experiment_cli import app as experiment_app
 
 app = typer.Typer(
     name="grip2",
@@ -20,6 +21,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(experiment_app)
 
 EXIT_FAILURE, EXIT_USAGE = 1, 2
 
@@ -80,6 +83,10 @@ def select(
     impute: Annotated[
         bool, typer.Option("--impute", help="Fill missing values with the median or the most frequent value.")
     ] = False,
+    group_threshold: Annotated[
+        float | None,
+        typer.Option(help="Treat features correlated above this as one group, for example 0.9; off unless given."),
+    ] = None,
     offset: Annotated[
         int, typer.Option(help="1 controls the rate; 0 selects more under a weaker promise.", min=0, max=1)
     ] = 1,
@@ -104,9 +111,50 @@ def select(
         task=task,
         drop=drop or [],
         impute=impute,
+        group_threshold=group_threshold,
         offset=offset,
         seed=seed,
         n_jobs=jobs,
+        force=force,
+    )
+
+
+@app.command()
+def diagnose(
+    table: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Feather file; one row per sample.")],
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="The column to explain; left out of the knockoffs.")
+    ] = None,
+    knockoffs: Annotated[str, typer.Option(help="How knockoffs are made: copula, gaussian or fixed.")] = "copula",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for diagnostics.json and diagnostics.svg; none unless given."),
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    impute: Annotated[
+        bool, typer.Option("--impute", help="Fill missing values with the median or the most frequent value.")
+    ] = False,
+    group_threshold: Annotated[
+        float | None, typer.Option(help="Keep one of each group of features correlated above this.")
+    ] = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Are the knockoffs of this table exchangeable with its features, and can they find anything?
+
+    Draws one knockoff copy, tests it, and gives a verdict: good, usable or do not trust, and why.
+    """
+    from grip2.commands.diagnose import run
+
+    run(
+        table,
+        target,
+        knockoffs=knockoffs,
+        out=out,
+        drop=drop or [],
+        impute=impute,
+        group_threshold=group_threshold,
+        seed=seed,
         force=force,
     )
 

@@ -71,7 +71,7 @@ def _reason_for_draws(q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: 
 def assumptions_behind(sampler: KnockoffSampler, statistic: Statistic, offset: int) -> list[str]:
     """What must hold for the false discovery rate to be controlled, one sentence each."""
     listed = list(sampler.assumptions())
-    if getattr(sampler, "fixed_x", False) and not statistic.gram_based:
+    if sampler.fixed_x and not statistic.gram_based:
         listed.append(
             f"Fixed-X knockoffs are proven only for statistics of the Gram matrix [X, Xk]'[X, Xk] and [X, Xk]'y; "
             f"{type(statistic).__name__} is not one, so control is empirical, as in the paper."

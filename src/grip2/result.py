@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -93,6 +93,7 @@ class SelectionResult:
     versions: Mapping[str, str]
     seconds: float
     e_values: np.ndarray | None = None
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what each feature stands for, where grouped
     surface: Surface | None = None  # for the report; not part of the JSON
 
     @property
@@ -117,6 +118,8 @@ class SelectionResult:
         )
         if self.e_values is not None:
             frame["e_value"] = self.e_values
+        if self.groups:
+            frame["stands_for"] = [" ".join(self.groups.get(name, [name])) for name in self.feature_names]
         return frame.sort_values(["selected", "W"], ascending=False, kind="stable", ignore_index=True)
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,6 +134,8 @@ class SelectionResult:
         }
         if self.e_values is not None:
             columns["e_value"] = self.e_values.tolist()
+        if self.groups:
+            columns["stands_for"] = [list(self.groups.get(name, [name])) for name in self.feature_names]
         return {
             "selected": self.selected,
             "features": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
@@ -154,6 +159,9 @@ class SelectionResult:
         def column(name: str, dtype: type = float) -> np.ndarray:
             return np.array([feature[name] for feature in features], dtype=dtype)
 
+        def has(name: str) -> bool:
+            return bool(features) and name in features[0]
+
         return cls(
             feature_names=tuple(feature["name"] for feature in features),
             W=column("W"),
@@ -163,7 +171,8 @@ class SelectionResult:
             knockoff=column("knockoff"),
             threshold=float("inf") if content["threshold"] is None else content["threshold"],
             assumptions=tuple(content["assumptions"]),
-            e_values=column("e_value") if features and "e_value" in features[0] else None,
+            e_values=column("e_value") if has("e_value") else None,
+            groups={feature["name"]: feature["stands_for"] for feature in features} if has("stands_for") else {},
             **{
                 name: content[name]
                 for name in (

@@ -20,7 +20,7 @@ from grip2._validation import check_table, encode_response, resolve_task
 from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values
 from grip2.explain import assumptions_behind, reason_for
 from grip2.filter import check_fdr, knockoff_threshold, q_values
-from grip2.knockoffs import GaussianKnockoffs, KnockoffSampler
+from grip2.knockoffs import CopulaKnockoffs, KnockoffSampler
 from grip2.result import Importance, SelectionResult
 from grip2.statistics import GRIP2, Statistic
 from grip2.statistics.base import Progress, share_progress
@@ -39,7 +39,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     statistic : Statistic or None
         How importance is measured; None means ``GRIP2()``.
     knockoffs : KnockoffSampler or None
-        How knockoffs are made; None means Gaussian knockoffs with an estimated covariance.
+        How knockoffs are made; None means ``CopulaKnockoffs(s="mvr")``: margins matched by ranks, any kind of column.
     fdr : float
         Target false discovery rate: at most this share of the selected features is false, on average.
     offset : {1, 0}
@@ -93,9 +93,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         X, y, task = self._checked_data(X, y)
         rng = generator_from(self.random_state)
         statistic = GRIP2() if self.statistic is None else self.statistic
-        sampler = clone(GaussianKnockoffs() if self.knockoffs is None else self.knockoffs)
+        sampler = clone(CopulaKnockoffs() if self.knockoffs is None else self.knockoffs)
         self.n_rows_ = len(X)
-        if hasattr(sampler, "augment_rows"):
+        if sampler.fixed_x:
             X, y = sampler.augment_rows(X, y, rng=rng)
         sampler.fit(X)
         importances = self._draw(statistic, sampler, X, y, task, rng, progress)

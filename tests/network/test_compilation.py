@@ -21,7 +21,9 @@ train(rng.standard_normal((30, 7)), rng.standard_normal(30), task="regression", 
 
 def cached_files(home: Path, **variables: str) -> list[Path]:
     """Train once in a new process whose home is ``home``; the files it leaves there."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("GRIP2_COMP", "JAX_", "XDG_"))}
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("GRIP2_COMP", "JAX_", "XDG_"))
+    }
     environment |= {"HOME": str(home), **variables}
     subprocess.run([sys.executable, "-c", SCRIPT], env=environment, check=True)
     return [path for path in home.rglob("*") if path.is_file()]

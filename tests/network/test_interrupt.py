@@ -22,7 +22,9 @@ train(
 
 def test_control_c_is_answered_at_once():
     """The run would take an hour; 20 seconds leave room for a busy machine."""
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout.readline().startswith("step")
         began = time.monotonic()

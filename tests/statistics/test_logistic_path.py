@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from grip2.statistics.lasso_cv import draw_folds, lambda_grid
+from grip2.statistics.lasso_cv import draw_folds, lambda_grid, moments
 from grip2.statistics.logistic_path import LogisticPath, logistic_cv
 
 
@@ -50,6 +50,19 @@ def test_every_solution_satisfies_the_optimality_conditions(share):
         assert np.abs(gradient).max() <= lambda_ * 1.01
         np.testing.assert_allclose(gradient[b != 0], -np.sign(b[b != 0]) * lambda_, rtol=0.05, atol=0.02 * lambda_)
     assert (b != 0).sum() > 20
+
+
+@pytest.mark.parametrize(("share", "strength"), [(0.5, 1.0), (0.5, 4.0), (0.1, 1.0)])
+def test_a_kept_second_derivative_leads_to_the_same_solutions(monkeypatch, share, strength):
+    Z, y = labels(300, 30, share=share)
+    y = (strength * Z[:, 0] + np.random.default_rng(1).logistic(size=300) > 1).astype(float) if strength > 1 else y
+    exact = LogisticPath(Z, y)
+    lambdas = lambda_grid(exact.lambda_max, 15, 0.02)
+    expected = [exact.advance(lambda_) for lambda_ in lambdas]
+    monkeypatch.setattr("grip2.statistics.logistic_path.EXACT_HESSIAN_BELOW", 0)
+    kept = LogisticPath(Z, y, gram=moments(Z, y).gram)
+    for lambda_, b in zip(lambdas, expected, strict=True):
+        np.testing.assert_allclose(kept.advance(lambda_), b, atol=2e-3 * max(np.abs(b).max(), 0.1))
 
 
 def test_masked_rows_take_no_part_but_are_predicted():

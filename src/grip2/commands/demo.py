@@ -10,7 +10,7 @@ from rich.table import Table
 
 from grip2._output import OutputFolder
 from grip2.commands.select import FILES, result_files
-from grip2.commands.show import output, progress_bar, selection_table
+from grip2.commands.show import output, progress_bar, show_selection
 from grip2.datasets import make_hidden_interactions
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.metrics import false_discovery_proportion, power
@@ -45,7 +45,7 @@ def run(out: Path, *, seed: int, force: bool) -> None:
         )
         files = result_files(results["GRIP2"], title="Demo: a signal that linear methods cannot see", notes=notes)
         folder.write({**files, "data.csv": X.assign(y=made.y).round(6).to_csv(index=False)})
-    output.print(selection_table(results["GRIP2"]))
+    show_selection(results["GRIP2"])
     output.print(table)
     output.print(
         f"Report: {out / 'report.html'}\nTry it yourself: grip2 select {out / 'data.csv'} --target y --out my-selection",

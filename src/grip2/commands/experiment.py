@@ -124,7 +124,11 @@ def _status_table(plan: Plan, store: Store) -> tuple[Table, float, int]:
                 continue
             statuses = store.settled(cell.configuration, method.name, method.ensemble)
             here = [statuses.get(trial) for trial in range(cell.design.trials)]
-            done, failed, missing = (done + here.count("done"), failed + here.count("failed"), missing + here.count(None))
+            done, failed, missing = (
+                done + here.count("done"),
+                failed + here.count("failed"),
+                missing + here.count(None),
+            )
             times += store.seconds(cell.configuration, method.name, method.ensemble)
         mean = sum(times) / len(times) if times else None
         left = None if mean is None else mean * missing

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from grip2._output import OutputFolder
-from grip2.commands.show import notice, output, progress_bar, selection_table, warnings_as_notices
-from grip2.datasets.tables import TableError, prepare, read_table
+from grip2.commands.show import output, progress_bar, show_selection, warnings_as_notices
+from grip2.commands.table import group, load
 from grip2.filter import check_fdr
 from grip2.knockoffs.registry import create as create_sampler
 from grip2.report import selection_page
@@ -27,6 +28,7 @@ def run(
     knockoffs: str,
     drop: list[str],
     impute: bool,
+    group_threshold: float | None,
     seed: int,
     force: bool,
     **parameters: Any,
@@ -34,18 +36,14 @@ def run(
     check_fdr(parameters["fdr"])
     chosen_statistic, chosen_sampler = create_statistic(statistic), create_sampler(knockoffs)
     with OutputFolder(out, FILES, force=force) as folder:
-        try:
-            prepared = prepare(read_table(table), target, drop=drop, impute=impute)
-        except TableError as error:
-            raise TableError(str(error) if str(table) in str(error) else f"{table}: {error}") from None
-        for line in prepared.notices:
-            notice(line)
+        prepared = load(table, target, drop=drop, impute=impute)
         selector = KnockoffSelector(chosen_statistic, chosen_sampler, random_state=seed, **parameters)
         with warnings_as_notices(), progress_bar("selecting") as progress:
-            result = selector.fit(prepared.X, prepared.y, progress=progress).result_
+            X, groups = group(prepared.X, group_threshold)
+            result = replace(selector.fit(X, prepared.y, progress=progress).result_, groups=groups)
         folder.write(result_files(result, title=f"{table.name}: what explains {target}?", notes=prepared.notices))
-    output.print(selection_table(result))
-    output.print(f"{result.reason}\nReport: {out / 'report.html'}", markup=False)
+    show_selection(result)
+    output.print(f"Report: {out / 'report.html'}", markup=False)
     return result
 
 

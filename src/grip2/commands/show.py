@@ -52,10 +52,14 @@ def notice(text: str) -> None:
     errors.print("note:", text, style="dim", markup=False)
 
 
-def selection_table(result: SelectionResult) -> Table | str:
-    """The selected features, strongest first; or why there are none."""
-    if not result.selected:
-        return result.reason
+def show_selection(result: SelectionResult) -> None:
+    """The selected features, strongest first, and why these; or why there are none."""
+    if result.selected:
+        output.print(_selection_table(result))
+    output.print(result.reason, markup=False)
+
+
+def _selection_table(result: SelectionResult) -> Table:
     frame = result.to_frame()
     frame = frame[frame["selected"]]
     with_e = "e_value" in frame

@@ -26,10 +26,10 @@ class TableError(ValueError):
 
 @dataclass(frozen=True)
 class PreparedTable:
-    """Numeric features, the response, and notices of everything that was changed on the way."""
+    """Numeric features, the response (None without a target), and notices of everything that was changed on the way."""
 
     X: pd.DataFrame
-    y: pd.Series
+    y: pd.Series | None
     notices: tuple[str, ...]
 
 
@@ -62,19 +62,18 @@ def read_table(path: Path) -> pd.DataFrame:
     return _with_unique_text_names(frame, path)
 
 
-def prepare(frame: pd.DataFrame, target: str, *, drop: Sequence[str] = (), impute: bool = False) -> PreparedTable:
+def prepare(
+    frame: pd.DataFrame, target: str | None, *, drop: Sequence[str] = (), impute: bool = False
+) -> PreparedTable:
     """Split off the target, drop columns, fill or refuse missing values, and encode text columns."""
     names = list(frame.columns)
-    for name in (target, *drop):
+    unused = [*drop] if target is None else [target, *drop]
+    for name in unused:
         if name not in names:
             raise TableError(f"there is no column {name!r}." + _suggestion(name, names))
     notices: list[str] = []
-    y = frame[target]
-    if y.isna().any():
-        raise TableError(
-            f"the target {target!r} is missing in {int(y.isna().sum())} of {len(y)} rows; remove these rows first."
-        )
-    X = frame.drop(columns=[target, *drop])
+    y = None if target is None else _target(frame[target])
+    X = frame.drop(columns=unused)
     if X.shape[1] == 0:
         raise TableError(f"no columns are left beside the target {target!r}.")
     X = _impute(X, notices) if impute else _refuse_missing(X)
@@ -82,7 +81,7 @@ def prepare(frame: pd.DataFrame, target: str, *, drop: Sequence[str] = (), imput
     infinite = [str(name) for name in X.columns if not np.isfinite(X[name].to_numpy(float)).all()]
     if infinite:
         raise TableError(f"infinite values in column {', '.join(infinite[:10])}; replace or drop them.")
-    return PreparedTable(X, _plain_target(y), tuple(notices))
+    return PreparedTable(X, y, tuple(notices))
 
 
 def _read(path: Path, kind: str) -> pd.DataFrame:
@@ -187,7 +186,11 @@ def _is_number(column: pd.Series) -> bool:
     return bool(pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column))
 
 
-def _plain_target(y: pd.Series) -> pd.Series:
+def _target(y: pd.Series) -> pd.Series:
+    if y.isna().any():
+        raise TableError(
+            f"the target {y.name!r} is missing in {int(y.isna().sum())} of {len(y)} rows; remove these rows first."
+        )
     return y if _is_number(y) and not pd.api.types.is_bool_dtype(y) else y.astype(str)
 
 

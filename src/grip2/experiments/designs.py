@@ -125,9 +125,7 @@ def _hiv(seed: int, design: Design, data_home: Path | None) -> _Prepared:
     return _Prepared(lambda _: (X, y), lambda _: sampler, row)
 
 
-def _design_row(
-    design: Design, n: int, names: Sequence[str], units: np.ndarray | None, truth: np.ndarray
-) -> DesignRow:
+def _design_row(design: Design, n: int, names: Sequence[str], units: np.ndarray | None, truth: np.ndarray) -> DesignRow:
     judged = range(len(names)) if units is None else units
     return DesignRow(
         design=design.key,

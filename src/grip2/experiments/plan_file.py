@@ -42,7 +42,9 @@ class _Reader:
         blocks = self.blocks(document, "data")
         designs = [design for k, block in enumerate(blocks) for design in self.designs(block, k, trials)]
         self.distinct([design.key for design in designs], "data", "the same data and knockoffs twice")
-        methods = [m for k, block in enumerate(self.blocks(document, "method")) for m in self.methods(block, k, designs)]
+        methods = [
+            m for k, block in enumerate(self.blocks(document, "method")) for m in self.methods(block, k, designs)
+        ]
         self.distinct([(m.name, m.ensemble) for m in methods], "method", "two methods of one name and ensemble size")
         return Plan(
             name=name,

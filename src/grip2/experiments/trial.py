@@ -74,7 +74,9 @@ def statistic_for(plan: Plan, method: Method) -> Statistic:
     known = one.get_params(deep=False)
     for key in method.settings:
         if key not in known:
-            raise ValueError(f"method {method.name!r}: {name} has no setting {key!r}; it has {', '.join(sorted(known))}.")
+            raise ValueError(
+                f"method {method.name!r}: {name} has no setting {key!r}; it has {', '.join(sorted(known))}."
+            )
     shared = {key: value for key, value in plan.settings.items() if key in known}
     settings = {**shared, **method.settings}
     one.set_params(**{key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})

@@ -20,8 +20,8 @@ NEWTON_STEPS_MAX = 50
 # A column outside the working set may exceed its bound by this share before it counts as a violation.
 SLACK = 1e-3
 # Above this many multiply-adds the second derivative is not formed at every step: it is kept until steps get slow.
-EXACT_HESSIAN_BELOW = 1e8
-KEPT_HESSIAN_STEPS = 3
+EXACT_HESSIAN_BELOW = 3e8
+KEPT_HESSIAN_STEPS = 6
 
 
 @dataclass(frozen=True)
@@ -97,15 +97,8 @@ class LogisticPath:
         # Steps with an old second derivative gain less than is left; so look closer before stopping.
         tolerance = 0.1 * self.tolerance if kept else self.tolerance
         for count in range(1, NEWTON_STEPS_MAX + 1):
-            weight, gram = self._kept_weight, self._kept_gram
-            if not kept:
-                weight = self._weights()
-                gram = self._weighted_gram(part, weight)
-            elif count % KEPT_HESSIAN_STEPS == 0:
-                weight = self._kept_weight = self._weights()
-                gram = self._kept_gram = self._weighted_gram(self.Z, weight)
-            gram = gram[np.ix_(columns, columns)] if kept else gram
-            target, target0 = self._newton_point(part, b, lambda_, weight, gram)
+            weight, gram = self._second_derivative(part, columns, kept, renew=count % KEPT_HESSIAN_STEPS == 0)
+            target, target0 = self._newton_point(part, b, lambda_, weight, gram, tolerance)
             step = 1.0
             while True:
                 new, new0 = b + step * (target - b), b0 + step * (target0 - b0)
@@ -125,6 +118,18 @@ class LogisticPath:
     def _objective(self, predictor: np.ndarray, b: np.ndarray, lambda_: float) -> float:
         return float(self.rows @ negative_log_likelihood(predictor, self.y)) / self.n + lambda_ * float(np.abs(b).sum())
 
+    def _second_derivative(
+        self, part: np.ndarray, columns: np.ndarray, kept: bool, *, renew: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of the rows and the centred Gram matrix of ``part`` under them: of this point, or those kept."""
+        if not kept or self._kept_gram is None:
+            weight = self._weights()
+            return weight, self._weighted_gram(part, weight)
+        if renew:
+            self._kept_weight = self._weights()
+            self._kept_gram = self._weighted_gram(self.Z, self._kept_weight)
+        return self._kept_weight, self._kept_gram[np.ix_(columns, columns)]
+
     def _weights(self) -> np.ndarray:
         """Second derivatives of the loss of every row, zero for rows that are not fitted."""
         probability = expit(self.linear_predictor)
@@ -135,7 +140,7 @@ class LogisticPath:
         return (part * (weight / self.n)[:, None]).T @ part - total * np.outer(mean, mean)
 
     def _newton_point(
-        self, part: np.ndarray, b: np.ndarray, lambda_: float, weight: np.ndarray, gram: np.ndarray
+        self, part: np.ndarray, b: np.ndarray, lambda_: float, weight: np.ndarray, gram: np.ndarray, tolerance: float
     ) -> tuple[np.ndarray, float]:
         """Minimiser of the penalised second-order expansion at the current point: a weighted lasso."""
         slope = self.rows * (self.y - expit(self.linear_predictor))
@@ -146,7 +151,7 @@ class LogisticPath:
         centred = response - response_mean
         cross = part.T @ (weight * centred) / self.n
         problem = Moments(gram, cross, float(weight @ centred**2) / self.n)
-        target = gram_path(problem, np.array([lambda_]), start=b, tolerance=self.tolerance)[:, 0]
+        target = gram_path(problem, np.array([lambda_]), start=b, tolerance=0.1 * tolerance)[:, 0]
         return target, response_mean - float(mean @ target)
 
 

@@ -1,0 +1,65 @@
+"""`grip2 diagnose`: are the knockoffs of a table to be trusted?"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+from rich.table import Table
+
+from grip2._output import OutputFolder
+from grip2._random import generator_from
+from grip2._validation import check_table
+from grip2.commands.show import output, warnings_as_notices
+from grip2.commands.table import group, load
+from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
+from grip2.knockoffs.registry import create
+from grip2.report.figures import to_svg
+
+FILES = ("diagnostics.json", "diagnostics.svg")
+
+
+def run(
+    table: Path,
+    target: str | None,
+    *,
+    knockoffs: str,
+    out: Path | None,
+    drop: list[str],
+    impute: bool,
+    group_threshold: float | None,
+    seed: int,
+    force: bool,
+) -> KnockoffDiagnostics:
+    sampler = create(knockoffs)
+    with nullcontext() if out is None else OutputFolder(out, FILES, force=force) as folder:
+        prepared = load(table, target, drop=drop, impute=impute)
+        with warnings_as_notices():
+            X, _ = group(prepared.X, group_threshold)
+            check_table(X.to_numpy(), list(X.columns), str(table))
+            rng = generator_from(seed)
+            copy = sampler.fit(X.to_numpy()).sample(X.to_numpy(), rng=rng)
+            found = diagnose(X.to_numpy(), copy, feature_names=list(X.columns), rng=rng)
+        if folder is not None:
+            folder.write({"diagnostics.json": found.to_json() + "\n", "diagnostics.svg": to_svg(found.figure())})
+    output.print(f"Verdict: {found.verdict}", style="bold")
+    for reason in found.reasons:
+        output.print(f"- {reason}", markup=False)
+    output.print(_tests(found))
+    if out is not None:
+        output.print(f"Figure: {out / 'diagnostics.svg'}", markup=False)
+    return found
+
+
+def _tests(found: KnockoffDiagnostics) -> Table:
+    table = Table(
+        title=f"{found.n} rows, {found.p} features; exact knockoffs fail some test with probability at most "
+        f"{found.false_alarm_rate:g}",
+        title_justify="left",
+    )
+    table.add_column("test")
+    for heading in ("size of the error", "p-value", "rejects below"):
+        table.add_column(heading, justify="right")
+    for test in found.tests:
+        table.add_row(test.name, f"{test.effect:.3g}", f"{test.p_value:.2g}", f"{test.level:.2g}")
+    return table
