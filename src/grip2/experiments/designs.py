@@ -89,7 +89,7 @@ def _synthetic(seed: int, design: Design, _: Path | None) -> _Prepared:
     def sampler(X: np.ndarray) -> KnockoffSampler:
         if design.knockoffs == "exact":
             return GaussianKnockoffs(np.zeros(options["p"]), covariance, s=design.s).fit(X)
-        return create_sampler(design.knockoffs, s=design.s).fit(X)
+        return _sampler(design).fit(X)
 
     small = make_ar1(**{**options, "n": 2}, random_state=0)
     covariance = small.covariance
@@ -103,7 +103,7 @@ def _har(seed: int, design: Design, data_home: Path | None) -> _Prepared:
     screening = {name: options[name] for name in ("redundancy_threshold", "group_threshold", "rows")}
     injection = {name: options[name] for name in ("share", "snr", "hidden", "support")}
     table = load_har(data_home, **screening)
-    fitted = create_sampler(design.knockoffs, s=design.s).fit(table.X)
+    fitted = _sampler(design).fit(table.X)
 
     def data(trial: int) -> tuple[np.ndarray, np.ndarray]:
         made = make_semireal(table.X, **injection, random_state=_rng(seed, design.data_key, trial, _DATA))
@@ -116,13 +116,18 @@ def _har(seed: int, design: Design, data_home: Path | None) -> _Prepared:
 def _hiv(seed: int, design: Design, data_home: Path | None) -> _Prepared:
     """Section 4.3: X and y fixed, knockoffs redrawn in every trial; judged by position."""
     table = load_hiv(**design.options, data_home=data_home)
-    sampler = create_sampler(design.knockoffs, s=design.s)
+    sampler = _sampler(design)
     X, y = table.X, table.y
     if hasattr(sampler, "augment_rows"):  # too few rows for fixed-X knockoffs (some NRTI drugs)
         X, y = sampler.augment_rows(X, y, rng=_rng(seed, design.key, 0, _ROWS))
     sampler.fit(X)
     row = _design_row(design, len(X), table.feature_names, table.positions, table.true_positions)
     return _Prepared(lambda _: (X, y), lambda _: sampler, row)
+
+
+def _sampler(design: Design) -> KnockoffSampler:
+    center = {"center": design.center} if design.knockoffs == "fixed" else {}
+    return create_sampler(design.knockoffs, s=design.s, **center)
 
 
 def _design_row(design: Design, n: int, names: Sequence[str], units: np.ndarray | None, truth: np.ndarray) -> DesignRow:

@@ -48,6 +48,7 @@ class Design:
     knockoffs: str
     s: str
     trials: int
+    center: bool = True  # fixed-X knockoffs only: the model has an intercept
 
     @property
     def data_key(self) -> str:
@@ -56,12 +57,12 @@ class Design:
 
     @property
     def key(self) -> str:
-        return digest({"data": self.data_key, "knockoffs": self.knockoffs, "s": self.s})
+        return digest({"data": self.data_key, "knockoffs": self.knockoffs, "s": self.s, "center": self.center})
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Everything that tells designs apart, flat."""
-        return {"source": self.source, **self.options, "knockoffs": self.knockoffs, "s": self.s}
+        return {"source": self.source, **self.options, "knockoffs": self.knockoffs, "s": self.s, "center": self.center}
 
 
 @dataclass(frozen=True)

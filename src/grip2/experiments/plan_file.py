@@ -14,7 +14,7 @@ from grip2.statistics import registry
 
 _TOP = ("name", "about", "setting", "seed", "trials", "batch", "fdr", "settings", "data", "method")
 _METHOD = ("name", "statistic", "ensemble", "settings", "only")
-_COMMON = ("source", "knockoffs", "s", "trials")
+_COMMON = ("source", "knockoffs", "s", "center", "trials")
 
 
 def parse_plan(text: str, file: str = "plan") -> Plan:
@@ -66,7 +66,7 @@ class _Reader:
         self.known(block, (*_COMMON, *defaults), at)
         usual = {"synthetic": "exact", "har": "copula", "hiv": "fixed"}[source]
         axes: dict[str, list[Any]] = {}
-        for name, default in {**defaults, "knockoffs": usual, "s": "equi"}.items():
+        for name, default in {**defaults, "knockoffs": usual, "s": "equi", "center": True}.items():
             axes[name] = self.several(block, name, default, at)
         for name, choices in (("knockoffs", KNOCKOFFS), ("s", S_CHOICES)):
             for value in axes[name]:
@@ -79,7 +79,7 @@ class _Reader:
         for values in itertools.product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))
             options = {name: chosen[name] for name in defaults}
-            found.append(Design(source, options, chosen["knockoffs"], chosen["s"], own))
+            found.append(Design(source, options, chosen["knockoffs"], chosen["s"], own, chosen["center"]))
         return found
 
     def methods(self, block: Mapping[str, Any], k: int, designs: list[Design]) -> list[Method]:
@@ -129,8 +129,8 @@ class _Reader:
             self.fail(f"{name} must not be an empty list", (*at, name))
         kinds = (int, float) if isinstance(default, float) else (type(default),)
         for value in values:
-            if isinstance(value, bool) or not isinstance(value, kinds):
-                wanted = {int: "a whole number", float: "a number", str: "a text"}[type(default)]
+            if isinstance(value, bool) != isinstance(default, bool) or not isinstance(value, kinds):
+                wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[type(default)]
                 self.fail(f"{name} must be {wanted}, or a list of them, got {value!r}", (*at, name))
         return [float(value) if isinstance(default, float) else value for value in values]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,13 +25,23 @@ class ContinuousMargin:
     discrete: bool = False
 
     def to_uniform(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        # One search does for most columns: interpolate by hand between the neighbours, clamp beyond the extremes.
         first = np.searchsorted(self.x, values, side="left")
-        last = np.searchsorted(self.x, values, side="right") - 1
-        u = np.interp(values, self.x, self.u)  # values between order statistics; clamps beyond the extremes
-        known = last >= first
-        low, high = self.u[first[known]], self.u[last[known]]
-        u[known] = low + (high - low) * rng.random(len(low))
+        above, below = np.minimum(first, len(self.x) - 1), np.maximum(first - 1, 0)
+        x, width = self.x[below], (self.x[above] - self.x[below]).astype(float)
+        share = np.where(width > 0, (values - x) / np.where(width > 0, width, 1.0), 0.0)
+        low, high = self.u[below], self.u[above]
+        u = low + np.clip(share, 0.0, 1.0) * (high - low)
+        if self.tied:
+            last = np.searchsorted(self.x, values, side="right") - 1
+            many = last > first
+            low, high = self.u[first[many]], self.u[last[many]]
+            u[many] = low + (high - low) * rng.random(len(low))
         return u
+
+    @cached_property
+    def tied(self) -> bool:
+        return bool(np.any(self.x[1:] == self.x[:-1]))
 
     def from_uniform(self, u: np.ndarray) -> np.ndarray:
         return np.interp(u, self.u, self.x)

@@ -1,12 +1,12 @@
 """Cross-validated lasso on precomputed Gram matrices: the estimate of scikit-learn's ``LassoCV``, several
 times faster.
 
-Exact up to the duality-gap tolerance of the coordinate descent, which is scikit-learn's own. The time is
-saved in two places. One Gram matrix of all rows is built fold by fold, and the one a fold trains on is that
-sum less the fold's own part (down-dating), so five folds cost one pass over the data, not five. And all folds
-go down the path of penalties together, so that it can be left when the error has clearly turned: the last
-third of a path, where nearly every column is active, takes most of the time and never holds the minimum of a
-curve that has risen that far.
+Exact up to the duality-gap tolerance of the coordinate descent, which is scikit-learn's own. The time is saved in
+two places. One Gram matrix of all rows is built fold by fold, and the one a fold trains on is that sum less the
+fold's own part (down-dating), so five folds cost one pass over the data, not five. And all folds go down the path
+of penalties together, so that it can be left when the held-out error has clearly turned: the end of a path, where
+nearly every column is active, takes most of the time. That rule is a heuristic: an error that rises by three
+standard errors and falls below its first minimum later would be missed. ``whole_path=True`` does without it.
 """
 
 from __future__ import annotations

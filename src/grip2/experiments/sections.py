@@ -1,0 +1,200 @@
+"""What a report says, part by part: the figures and tables of section 4 and appendix A, from one summary table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from grip2.experiments.figures import beside_paper_figure, fdr_figure, label, measures_figure
+from grip2.experiments.paper import HIV_TARGET, hiv_tables
+from grip2.experiments.summary import average_over
+
+EMPTY_NOTE = "Two empty selections agree completely: a method that selects nothing has stability 1."
+
+
+@dataclass(frozen=True)
+class Section:
+    """One figure or table with a name for its files, a title and a caption."""
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure | None = None
+    table: pd.DataFrame | None = None  # texts, ready to print
+
+
+def sections_for(source: str, table: pd.DataFrame) -> list[Section]:
+    """The parts of the report of a source of data; those whose numbers are not there yet are left out."""
+    return {"synthetic": synthetic_sections, "har": har_sections, "hiv": hiv_sections}[source](table)
+
+
+def synthetic_sections(table: pd.DataFrame) -> list[Section]:
+    """Figures 1-3 and the one of appendix A.1."""
+    table = table if "rho" in table else table.assign(rho=0.8)
+    single = table[table["ensemble"] == 1]
+    hardest = single["rho"].max()
+    level = _nearest(table, 0.1)
+    found = [
+        Section(
+            "levels",
+            f"Power and stability against the target FDR, rho = {hardest:g}",
+            f"Features flanked by decoys of correlation {hardest:g}. Bars: one standard error over trials. {EMPTY_NOTE}",
+            measures_figure(
+                single[single["rho"] == hardest], "target_fdr", ("power", "stability"), x_label="target FDR q"
+            ),
+        )
+    ]
+    if single["rho"].nunique() > 1:
+        at_level = single[single["target_fdr"] == level]
+        found.append(
+            Section(
+                "correlation",
+                f"Power and stability against correlation, q = {level:g}",
+                f"rho is the correlation of neighbouring features. {EMPTY_NOTE}",
+                measures_figure(at_level, "rho", ("power", "stability"), x_label="correlation rho"),
+            )
+        )
+    found += _ensembles(table[table["rho"] == hardest], level, f"rho = {hardest:g}")
+    shown = [rho for rho in sorted(single["rho"].unique()) if rho in (0.0, 0.4, 0.8)] or sorted(single["rho"].unique())
+    found.append(
+        Section(
+            "fdr",
+            "Realised against target FDR",
+            "Dashed: the target. Few trials: a point above the line may be chance; read the standard errors.",
+            fdr_figure(single, "rho", shown),
+        )
+    )
+    for rho in sorted(table["rho"].unique(), reverse=True):
+        found.append(_numbers(table[table["rho"] == rho], level, f"numbers-rho-{rho:g}", f"rho = {rho:g}"))
+    return found
+
+
+def har_sections(table: pd.DataFrame) -> list[Section]:
+    """The three figures of section 4.2, for each kind of knockoffs."""
+    table = table if "s" in table else table.assign(s="equi")
+    level = _nearest(table, 0.2)
+    found = []
+    for s in dict.fromkeys(table["s"]):
+        part = table[table["s"] == s]
+        found.append(
+            Section(
+                f"levels-{s}",
+                f"Realised FDR, power and stability against the target FDR, {s} knockoffs",
+                f"Dashed: the target. {EMPTY_NOTE}",
+                measures_figure(
+                    part[part["ensemble"] == 1], "target_fdr", ("fdr", "power", "stability"), x_label="target FDR q"
+                ),
+            )
+        )
+        found += _ensembles(part, level, f"{s} knockoffs", suffix=f"-{s}")
+        for q in dict.fromkeys((_nearest(table, 0.1), level)):
+            found.append(_numbers(part, q, f"numbers-{s}-{q:g}", f"{s} knockoffs"))
+    return found
+
+
+def hiv_sections(table: pd.DataFrame) -> list[Section]:
+    """The average table of section 4.3 and the per-drug tables of appendix A.2, the paper's numbers beside ours."""
+    table = table if "drug" in table else table.assign(drug="one drug")
+    level = _nearest(table, HIV_TARGET)
+    ours = table[(table["target_fdr"] == level) & (table["ensemble"] == 1)]
+    paper = hiv_tables()
+    average = average_over(ours, "drug")
+    n_drugs = ours["drug"].nunique()
+    whole = n_drugs == 7 and level == HIV_TARGET
+    theirs = paper[paper["drug"] == "average"] if whole else paper[:0]
+    found = [
+        Section(
+            "average-figure",
+            f"Averages over {n_drugs} drugs, q = {level:g}",
+            f"Filled: ours. Open: the paper's. Dashed: the target. {EMPTY_NOTE}",
+            beside_paper_figure(average, theirs),
+        ),
+        Section(
+            "average",
+            f"Averages over {n_drugs} drugs, q = {level:g}",
+            "In brackets the mean of the drugs' standard errors, as in the paper; the average itself is known better.",
+            table=_beside_paper(average, theirs),
+        ),
+    ]
+    for drug in dict.fromkeys(ours["drug"]):
+        here = ours[ours["drug"] == drug]
+        n, p, trials = (int(here[name].max()) for name in ("n", "p", "trials"))
+        printed = paper[paper["drug"] == drug] if level == HIV_TARGET else paper[:0]
+        found.append(
+            Section(
+                f"drug-{drug}",
+                f"{drug}, q = {level:g}",
+                f"{n} isolates, {p} mutations, {trials} trials.",
+                table=_beside_paper(here, printed),
+            )
+        )
+    return found
+
+
+def _ensembles(table: pd.DataFrame, level: float, where: str, *, suffix: str = "") -> list[Section]:
+    """Methods that were run with several ensemble sizes."""
+    at_level = table[table["target_fdr"] == level]
+    sizes = at_level.groupby("method")["ensemble"].transform("nunique")
+    several = at_level[sizes > 1]
+    if several.empty:
+        return []
+    return [
+        Section(
+            f"ensembles{suffix}",
+            f"Seed ensembles of K members, {where}, q = {level:g}",
+            f"Equal budget: the steps of a single run are split over the members. {EMPTY_NOTE}",
+            measures_figure(several, "ensemble", ("power", "stability"), x_label="ensemble size K"),
+        )
+    ]
+
+
+def _numbers(table: pd.DataFrame, level: float, name: str, where: str) -> Section:
+    rows = table[table["target_fdr"] == level]
+    printed = pd.DataFrame(
+        {
+            "Method": [label(method) for method in rows["method"]],
+            "K": rows["ensemble"].to_numpy(),
+            "Trials": rows["trials"].to_numpy(),
+            "Power (SE)": _with_errors(rows, "power"),
+            "Realised FDR (SE)": _with_errors(rows, "fdr"),
+            "Stability": [_number(value) for value in rows["stability"]],
+            "Selected": [f"{value:.1f}" for value in rows["selected"]],
+            "Seconds": [f"{value:.1f}" for value in rows["seconds"]],
+        }
+    )
+    return Section(name, f"Numbers, {where}, q = {level:g}", "Means over trials.", table=printed)
+
+
+def _beside_paper(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
+    theirs = paper.set_index("method").reindex(ours["method"])
+    return pd.DataFrame(
+        {
+            "Method": [label(method) for method in ours["method"]],
+            "Power (SE)": _with_errors(ours, "power"),
+            "paper": _with_errors(theirs, "power"),
+            "Realised FDR (SE)": _with_errors(ours, "fdr"),
+            "paper ": _with_errors(theirs, "fdr"),
+            "Stability": [_number(value) for value in ours["stability"]],
+            "paper  ": [_number(value) for value in theirs["stability"]],
+            "Seconds": [f"{value:.2f}" for value in ours["seconds"]],
+        }
+    )
+
+
+def _with_errors(rows: pd.DataFrame, name: str) -> list[str]:
+    return [
+        _number(value) + (f" ({error:.3f})" if pd.notna(error) else "")
+        for value, error in zip(rows[name], rows[f"{name}_se"], strict=True)
+    ]
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if pd.notna(value) else "-"
+
+
+def _nearest(table: pd.DataFrame, level: float) -> float:
+    """The level of the plan that is closest to the paper's."""
+    levels = table["target_fdr"].unique()
+    return float(min(levels, key=lambda found: abs(found - level)))

@@ -1,0 +1,126 @@
+"""From stored trials to numbers: power, realised FDR and stability of every method, at every target level.
+
+Features are judged by unit: themselves, or for HIV the position they belong to (appendix C.2). Selections are made anew
+from the stored W, so a level that was not in the plan costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from grip2.experiments.plan import Plan
+from grip2.experiments.store import DesignRow, Store, TrialRow
+from grip2.filter import knockoff_threshold
+from grip2.metrics import false_discovery_proportion, jaccard_stability, power
+
+MEASURES = ("power", "fdr", "stability")
+
+
+def trial_table(plan: Plan, store: Store) -> pd.DataFrame:
+    """One row per design, method, ensemble size, trial and target level."""
+    records = []
+    for cell, rows, design in _cells(plan, store):
+        for row in rows:
+            for level in plan.fdr:
+                chosen = selected_units(row, design, level)
+                records.append(
+                    {
+                        **_shown(plan, design),
+                        "method": cell.method.name,
+                        "ensemble": cell.method.ensemble,
+                        "trial": row.trial,
+                        "target_fdr": level,
+                        "selected": len(chosen),
+                        "power": power(chosen, set(design.truth)),
+                        "fdp": false_discovery_proportion(chosen, set(design.truth)),
+                        "seconds": row.seconds,
+                        "knockoff_seconds": row.knockoff_seconds,
+                    }
+                )
+    return pd.DataFrame(records)
+
+
+def summary_table(plan: Plan, store: Store) -> pd.DataFrame:
+    """One row per design, method, ensemble size and target level: means over trials with their standard errors.
+
+    Stability is the mean Jaccard index over pairs of trials; it needs two trials. Two empty selections agree completely,
+    so read it beside the power.
+    """
+    records = []
+    for cell, rows, design in _cells(plan, store):
+        for level in plan.fdr:
+            sets = [selected_units(row, design, level) for row in rows]
+            powers = [power(chosen, set(design.truth)) for chosen in sets]
+            fdps = [false_discovery_proportion(chosen, set(design.truth)) for chosen in sets]
+            records.append(
+                {
+                    **_shown(plan, design),
+                    "n": design.n,
+                    "p": design.p,
+                    "method": cell.method.name,
+                    "ensemble": cell.method.ensemble,
+                    "target_fdr": level,
+                    "trials": len(rows),
+                    "power": float(np.mean(powers)),
+                    "power_se": standard_error(powers),
+                    "fdr": float(np.mean(fdps)),
+                    "fdr_se": standard_error(fdps),
+                    "stability": jaccard_stability(sets) if len(sets) > 1 else float("nan"),
+                    "selected": float(np.mean([len(chosen) for chosen in sets])),
+                    "seconds": float(np.mean([row.seconds for row in rows])),
+                }
+            )
+    return pd.DataFrame(records)
+
+
+def average_over(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Means over the values of a column, such as the drugs (the paper's average table of section 4.3).
+
+    ``power_se`` and ``fdr_se`` are means of the standard errors, which is what the paper prints; ``*_se_of_mean`` are those
+    of the average itself, the designs being independent.
+    """
+    keys = ["method", "ensemble", "target_fdr"]
+    grouped = table.groupby(keys, sort=False)
+    columns = ["power", "power_se", "fdr", "fdr_se", "stability", "selected", "seconds"]
+    average = grouped[columns].mean().reset_index()
+    for name in ("power", "fdr"):
+        squares = grouped[f"{name}_se"].agg(lambda errors: float(np.sqrt(np.sum(np.square(errors))) / len(errors)))
+        average[f"{name}_se_of_mean"] = squares.to_numpy()
+    average["trials"] = grouped["trials"].min().to_numpy()
+    average[f"n_{column}"] = grouped[column].nunique().to_numpy()
+    return average
+
+
+def selected_units(row: TrialRow, design: DesignRow, level: float) -> set[int]:
+    """Units with at least one selected feature."""
+    if row.W is None:
+        raise ValueError("a failed trial has no selection.")
+    units = np.asarray(design.units)
+    return set(units[row.W >= knockoff_threshold(row.W, level)].tolist())
+
+
+def standard_error(values: Sequence[float]) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def varying(plan: Plan) -> list[str]:
+    """Design parameters that take several values in the plan."""
+    names = dict.fromkeys(name for design in plan.designs for name in design.parameters)
+    return [name for name in names if len({str(design.parameters.get(name)) for design in plan.designs}) > 1]
+
+
+def _shown(plan: Plan, design: DesignRow) -> dict[str, object]:
+    return {name: design.parameters.get(name) for name in varying(plan)}
+
+
+def _cells(plan: Plan, store: Store):  # type: ignore[no-untyped-def]
+    """Cells with finished trials."""
+    for cell in plan.cells():
+        design = store.design(cell.design.key)
+        rows = store.rows(cell.configuration, cell.method.name, cell.method.ensemble)
+        done = [row for row in rows if row.status == "done" and row.trial < cell.design.trials]
+        if done and design is not None:
+            yield cell, done, design
