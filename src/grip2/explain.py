@@ -68,14 +68,16 @@ def _reason_for_draws(q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: 
     )
 
 
-def assumptions_behind(sampler: KnockoffSampler, statistic: Statistic, offset: int) -> list[str]:
+def assumptions_behind(sampler: KnockoffSampler, statistic: Statistic, task: str, offset: int) -> list[str]:
     """What must hold for the false discovery rate to be controlled, one sentence each."""
     listed = list(sampler.assumptions())
     if sampler.fixed_x and not statistic.gram_based:
         listed.append(
-            f"Fixed-X knockoffs are proven only for statistics of the Gram matrix [X, Xk]'[X, Xk] and [X, Xk]'y; "
-            f"{type(statistic).__name__} is not one, so control is empirical, as in the paper."
+            f"{type(statistic).__name__} sees more of the data than Gram matrices: with fixed-X knockoffs its control of "
+            "the false discovery rate is an observation, as in the paper, and not a theorem."
         )
+    if sampler.fixed_x and task == "classification":
+        listed.append("Fixed-X knockoffs are for measurements with Gaussian noise; for classes nothing is proven.")
     if offset == 0:
         listed.append("Offset 0 controls a modified false discovery rate, not the rate itself.")
     return listed

@@ -206,7 +206,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             offset=self.offset,
             threshold=threshold,
             reason=reason_for(W, q, selected, threshold, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws),
-            assumptions=tuple(assumptions_behind(sampler, statistic, self.offset)),
+            assumptions=tuple(assumptions_behind(sampler, statistic, task, self.offset)),
             settings=self._settings(statistic, sampler, importances[0]),
             task=task,
             n_rows=int(self.n_rows_),

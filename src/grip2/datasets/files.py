@@ -48,6 +48,8 @@ def fetch(name: str, url: str, data_home: str | Path | None = None) -> Path:
         return found
     import pooch
 
+    pooch.get_logger().setLevel("WARNING")
+
     target = data_folder(data_home) / name
     known = SHA256.get(name)
     try:

@@ -10,10 +10,10 @@ import jinja2
 import pandas as pd
 
 from grip2.experiments.figures import png, svg
-from grip2.experiments.plan import Plan
+from grip2.experiments.plan import Cell, Plan
 from grip2.experiments.run import state
 from grip2.experiments.sections import Section, sections_for
-from grip2.experiments.store import Store
+from grip2.experiments.store import Store, TrialRow
 from grip2.experiments.summary import summary_table, trial_table
 
 
@@ -63,12 +63,17 @@ def _facts(plan: Plan, store: Store, table: pd.DataFrame) -> list[str]:
             "Fixed-X knockoffs with a network: the paper uses them so, and no proof covers it; only LAPA depends on "
             "the data through Gram matrices."
         )
-    versions = {str(row.versions) for cell in plan.cells() for row in _some(store, cell) if row.versions}
-    facts.append(f"Computed with {' and with '.join(sorted(versions))[:600]}.")
+    versions = {
+        ", ".join(f"{name} {version}" for name, version in row.versions.items())
+        for cell in plan.cells()
+        for row in _some(store, cell)
+        if row.versions
+    }
+    facts.append(f"Computed with {'; and with '.join(sorted(versions))[:600]}.")
     return facts
 
 
-def _some(store: Store, cell):  # type: ignore[no-untyped-def]
+def _some(store: Store, cell: Cell) -> list[TrialRow]:
     return store.rows(cell.configuration, cell.method.name, cell.method.ensemble)[:1]
 
 

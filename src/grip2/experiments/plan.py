@@ -32,6 +32,7 @@ SOURCES: dict[str, dict[str, Any]] = {
 }
 KNOCKOFFS = ("exact", "gaussian", "copula", "fixed")
 S_CHOICES = ("equi", "mvr", "maxent", "sdp")
+DEFAULT_FDR = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 SETTINGS = ("synthetic", "semireal", "hiv", "default")
 
 
@@ -102,7 +103,7 @@ class Plan:
     setting: str = "default"
     seed: int = 0
     batch: int = 1  # trials that are computed together where a method can
-    fdr: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+    fdr: tuple[float, ...] = DEFAULT_FDR
     settings: Mapping[str, Any] = field(default_factory=dict)
     about: str = ""
     text: str = ""

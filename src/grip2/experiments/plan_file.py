@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from grip2.experiments.plan import KNOCKOFFS, S_CHOICES, SETTINGS, SOURCES, Design, Method, Plan, PlanError
+from grip2.experiments.plan import DEFAULT_FDR, KNOCKOFFS, S_CHOICES, SETTINGS, SOURCES, Design, Method, Plan, PlanError
 from grip2.experiments.toml_lines import Path, key_lines, line_of
 from grip2.statistics import registry
 
@@ -106,8 +106,7 @@ class _Reader:
         return found
 
     def levels(self, document: Mapping[str, Any]) -> tuple[float, ...]:
-        default = Plan.__dataclass_fields__["fdr"].default
-        levels = document.get("fdr", list(default))
+        levels = document.get("fdr", list(DEFAULT_FDR))
         if not isinstance(levels, list) or not levels:
             self.fail(f"fdr must be a list such as [0.05, 0.1], got {levels!r}", ("fdr",))
         for level in levels:

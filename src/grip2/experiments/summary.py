@@ -6,12 +6,12 @@ from the stored W, so a level that was not in the plan costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
-from grip2.experiments.plan import Plan
+from grip2.experiments.plan import Cell, Plan
 from grip2.experiments.store import DesignRow, Store, TrialRow
 from grip2.filter import knockoff_threshold
 from grip2.metrics import false_discovery_proportion, jaccard_stability, power
@@ -116,7 +116,7 @@ def _shown(plan: Plan, design: DesignRow) -> dict[str, object]:
     return {name: design.parameters.get(name) for name in varying(plan)}
 
 
-def _cells(plan: Plan, store: Store):  # type: ignore[no-untyped-def]
+def _cells(plan: Plan, store: Store) -> Iterator[tuple[Cell, list[TrialRow], DesignRow]]:
     """Cells with finished trials."""
     for cell in plan.cells():
         design = store.design(cell.design.key)

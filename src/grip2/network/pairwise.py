@@ -21,7 +21,7 @@ from jax import lax
 from grip2.network.compilation import enable_cache
 from grip2.network.losses import LOSSES, choose_loss
 from grip2.network.mlp import Layer, Parameters
-from grip2.network.train import CHUNK_FLOPS, CHUNK_STEPS_MAX, NonFiniteTrainingError, Progress, _minibatches
+from grip2.network.train import CHUNK_FLOPS, CHUNK_STEPS_MAX, NonFiniteTrainingError, Progress, minibatches
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"elu": jax.nn.elu, "relu": jax.nn.relu}
 
@@ -118,7 +118,7 @@ def train_pairwise(
     batch = min(config.batch_size, n_rows)
     streams = [rng.spawn(2) for rng in rngs]
     started = [initialise_pairwise(n_inputs // 2, n_outputs, config, both[0]) for both in streams]
-    rows = np.stack([_minibatches(n_rows, batch, config.steps, both[1]) for both in streams])
+    rows = np.stack([minibatches(n_rows, batch, config.steps, both[1]) for both in streams])
     shared = len(tables) == 1
     x = jnp.asarray(tables[0] if shared else np.stack(tables), jnp.float32)
     targets = jnp.asarray(y, jnp.float32)

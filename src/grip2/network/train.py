@@ -108,7 +108,7 @@ def lay_out(
         regimes = regimes._replace(snapshot_steps=np.arange(config.schedule.warmup, n_steps))
     rows = None
     if config.batch_size is not None and config.batch_size < n_rows:
-        rows = _minibatches(n_rows, config.batch_size, n_steps, for_rows)
+        rows = minibatches(n_rows, config.batch_size, n_steps, for_rows)
     parameters = initialise(n_inputs, config.hidden, config.depth, n_outputs, rng=for_parameters)
     return _Layout(parameters, regimes, rows)
 
@@ -217,7 +217,7 @@ def _run(
     ]
 
 
-def _minibatches(n_rows: int, batch_size: int, n_steps: int, rng: np.random.Generator) -> np.ndarray:
+def minibatches(n_rows: int, batch_size: int, n_steps: int, rng: np.random.Generator) -> np.ndarray:
     """Row numbers (steps, batch): each pass visits the rows in a new order, an incomplete last batch is dropped."""
     per_pass = n_rows // batch_size
     passes = -(-n_steps // per_pass)

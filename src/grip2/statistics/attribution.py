@@ -13,7 +13,7 @@ from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic
 from grip2.statistics.grip import BATCH_BELOW_FLOPS, PAPER_SETTINGS
-from grip2.statistics.inputs import paired_inputs, response
+from grip2.statistics.inputs import distinct, paired_inputs, response
 
 SHARED_SETTINGS = ("steps", "hidden", "depth", "batch_size", "learning_rate")
 
@@ -104,13 +104,6 @@ class NetworkAttribution(Statistic):
     def _is_small(self, n_rows: int, n_features: int) -> bool:
         weights = 2 * n_features * self.hidden + (self.depth - 1) * self.hidden**2
         return weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS
-
-
-def distinct(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Sequence[tuple[np.ndarray, np.ndarray]]:
-    """One pair where all are the same arrays (members of an ensemble), else all of them."""
-    first = pairs[0]
-    same = all(X is first[0] and Xk is first[1] for X, Xk in pairs)
-    return pairs[:1] if same else pairs
 
 
 def some_rows(Z: np.ndarray, count: int | None, rng: np.random.Generator) -> np.ndarray:

@@ -16,10 +16,9 @@ import numpy as np
 
 from grip2.network.pairwise import PairwiseConfig, pairwise_importance, train_pairwise
 from grip2.result import Importance
-from grip2.statistics.attribution import distinct
 from grip2.statistics.base import Progress, Statistic
 from grip2.statistics.grip import BATCH_BELOW_FLOPS, PAPER_SETTINGS
-from grip2.statistics.inputs import paired_inputs, response
+from grip2.statistics.inputs import distinct, paired_inputs, response
 
 
 class DeepPINK(Statistic):

@@ -18,7 +18,7 @@ from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance, Surface
 from grip2.statistics.base import Progress, Statistic
-from grip2.statistics.inputs import paired_inputs, response
+from grip2.statistics.inputs import distinct, paired_inputs, response
 
 # Below this many multiply-adds per step a network leaves the cores idle, and training several as one batch pays.
 BATCH_BELOW_FLOPS = 2e7
@@ -135,17 +135,17 @@ class GroupRegularizationPersistence(Statistic):
     ) -> list[Importance]:
         if len(pairs) == 1 or not self._is_small(*pairs[0][0].shape):
             return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
-        target = response(y, task)
         # Strength and block size are chosen once, on the first copy: all copies have the same distribution.
-        for_calibration = [rng.spawn(2) for rng in rngs]
-        Z = np.stack([paired_inputs(X, Xk, np.float32) for X, Xk in pairs])
-        config, chosen = self._calibrated(Z[0], target, task, for_calibration[0][0])
+        streams = [rng.spawn(2) for rng in rngs]
+        tables, target = np.stack([paired_inputs(X, Xk, np.float32) for X, Xk in distinct(pairs)]), response(y, task)
+        config, chosen = self._calibrated(tables[0], target, task, streams[0][0])
+        shared = len(tables) == 1
         runs = train_batch(
-            Z,
-            np.broadcast_to(target, (len(Z), len(target))),
+            tables[0] if shared else tables,
+            target if shared else np.broadcast_to(target, (len(tables), len(target))),
             task=task,
             config=config,
-            rngs=[both[1] for both in for_calibration],
+            rngs=[for_training for _, for_training in streams],
             progress=progress,
         )
         return [_to_importance(run, config, chosen) for run in runs]

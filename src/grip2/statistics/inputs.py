@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -40,3 +41,10 @@ def one_against_rest(y: np.ndarray) -> list[np.ndarray]:
         raise ValueError("classification: y holds one class only, so nothing can be told apart.")
     which = [1] if n_classes == 2 else range(n_classes)
     return [(y == k).astype(float) for k in which]
+
+
+def distinct(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Sequence[tuple[np.ndarray, np.ndarray]]:
+    """One pair where all are the same arrays (members of an ensemble), else all of them."""
+    first = pairs[0]
+    same = all(X is first[0] and Xk is first[1] for X, Xk in pairs)
+    return pairs[:1] if same else pairs

@@ -1,0 +1,132 @@
+"""Runs: killed and resumed, two at once, any number of workers, dead workers, failed trials and their retry."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+
+import pytest
+
+from grip2.experiments.store import Store
+from tests.datasets.test_hiv import CELLS, FOLD, write_class
+from tests.experiments.helpers import SLOW, SMALL, alive, children, count, finish, results, start, until
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The slow plan, run once without any accident."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    plan = folder / "slow.toml"
+    plan.write_text(SLOW)
+    finish(start("run", plan, "--jobs", 2, "--out", folder / "out"))
+    return plan, results(folder / "out", SLOW)
+
+
+def test_results_do_not_depend_on_the_number_of_workers(tmp_path):
+    plan = tmp_path / "small.toml"
+    plan.write_text(SMALL)
+    for jobs in (1, 3):
+        finish(start("run", plan, "--jobs", jobs, "--out", tmp_path / str(jobs)))
+    one, three = (results(tmp_path / str(jobs), SMALL) for jobs in (1, 3))
+    assert len(one) == 12
+    assert one == three
+
+
+@linux
+def test_kill_and_resume(tmp_path, undisturbed):
+    plan, expected = undisturbed
+    process = start("run", plan, "--jobs", 2, "--out", tmp_path)
+    until(lambda: count(tmp_path, SLOW) >= 3, "three trials")
+    workers = children(process.pid)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert workers
+    until(lambda: not any(alive(pid) for pid in workers), "workers of a killed run must leave")
+    before = results(tmp_path, SLOW)
+    assert 3 <= len(before) < 12, "killed in the middle"
+    with Store(tmp_path) as store:
+        written = dict(store._connection.execute("SELECT trial, rowid FROM trials").fetchall())
+    text = finish(start("run", plan, "--jobs", 2, "--out", tmp_path))
+    assert "12 of 12 trials" in text
+    assert results(tmp_path, SLOW) == expected
+    with Store(tmp_path) as store:
+        rows = dict(store._connection.execute("SELECT trial, rowid FROM trials").fetchall())
+    assert {trial: rows[trial] for trial in written} == written, "what was finished is not computed again"
+
+
+def test_two_runs_on_one_store(tmp_path, undisturbed):
+    plan, expected = undisturbed
+    runs = [start("run", plan, "--jobs", 1, "--out", tmp_path) for _ in range(2)]
+    for process in runs:
+        assert "12 of 12 trials" in finish(process)
+    assert results(tmp_path, SLOW) == expected
+    with Store(tmp_path) as store:
+        assert store._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@linux
+def test_a_dead_worker_costs_nothing_but_time(tmp_path, undisturbed):
+    plan, expected = undisturbed
+    process = start("run", plan, "--jobs", 2, "--out", tmp_path)
+    until(lambda: count(tmp_path, SLOW) >= 2, "two trials")
+    os.kill(children(process.pid)[0], signal.SIGKILL)
+    assert "12 of 12 trials" in finish(process)
+    assert results(tmp_path, SLOW) == expected
+
+
+NRTI = """
+name = "nrti"
+trials = 2
+fdr = [0.1]
+[[data]]
+source = "hiv"
+drug_class = "NRTI"
+drug = "3TC"
+knockoffs = "gaussian"
+[[method]]
+name = "lapa"
+"""
+
+
+def test_failed_trials_are_recorded_and_retried(tmp_path):
+    plan = tmp_path / "nrti.toml"
+    plan.write_text(NRTI)
+    home = write_class(tmp_path, CELLS, FOLD)
+    good = (home / "hiv" / "NRTI_DATA.txt").read_text()
+    (home / "hiv" / "NRTI_DATA.txt").write_text(good.replace("\tP240", "\tQ240"))
+    words = ("run", plan, "--jobs", 1, "--out", tmp_path / "out", "--data-home", home)
+    text = finish(start(*words), code=1)
+    assert "2 trials failed" in text
+    assert "column P240 is missing" in text
+    (home / "hiv" / "NRTI_DATA.txt").write_text(good)
+    assert "2 trials failed" in finish(start(*words), code=1), "not tried again unless asked"
+    assert "2 of 2 trials" in finish(start(*words, "--retry-failed"))
+    assert "2 of 2 done, 0 failed" in finish(start("status", tmp_path / "out"))
+
+
+@linux
+def test_worker_loss_on_a_dask_cluster(tmp_path, undisturbed):
+    pytest.importorskip("distributed", reason="Dask is not installed (grip2[dask])")
+    from tests.experiments.dask_cluster import cluster
+
+    plan, expected = undisturbed
+    with cluster(tmp_path, workers=2) as (address, workers):
+        process = start("run", plan, "--scheduler", address, "--out", tmp_path / "out")
+        until(lambda: count(tmp_path / "out", SLOW) >= 2, "two trials")
+        workers[0].kill()
+        assert "12 of 12 trials" in finish(process)
+        assert workers[1].poll() is None
+    assert results(tmp_path / "out", SLOW) == expected
+
+
+def test_no_scheduler(tmp_path):
+    pytest.importorskip("distributed", reason="Dask is not installed (grip2[dask])")
+    plan = tmp_path / "small.toml"
+    plan.write_text(SMALL)
+    process = start("run", plan, "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path / "out", GRIP2_DASK_TIMEOUT="3s")
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in finish(process, code=1)
+    shutil.rmtree(tmp_path / "out")
