@@ -43,7 +43,7 @@ lint: $(VENV)/.installed-test ## ruff (lint and format) and mypy
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-test ## speed, as ratios measured in one run
-	$(BIN)/python benchmarks/bench_training.py
+	$(BIN)/grip2 bench
 
 clean: ## remove the environments and caches
 	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache grip2-demo

@@ -159,6 +159,16 @@ def diagnose(
     )
 
 
+@app.command()
+def bench(
+    full: Annotated[bool, typer.Option("--full", help="All 5,000 steps of the paper's synthetic run.")] = False,
+) -> None:
+    """Measure speed on this machine, as ratios: training against its bare matrix products, the lasso against scikit-learn."""
+    from grip2.commands.bench import run
+
+    run(full=full)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 0 done, 1 failure, 2 usage or bad input."""
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -131,7 +131,7 @@ def test_bad_arguments(arguments, message):
 
 def test_position_of():
     assert position_of("P82.V") == 82
-    with pytest.raises(ValueError, match="such as 'P82.V'"):
+    with pytest.raises(ValueError, match=r"such as 'P82\.V'"):
         position_of("82V")
 
 

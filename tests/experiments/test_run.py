@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 
 import pytest
 
+from grip2.commands import experiment as command
 from grip2.experiments.store import Store
+from grip2.experiments.workers import open_workers
 from tests.datasets.test_hiv import CELLS, FOLD, write_class
 from tests.experiments.helpers import SLOW, SMALL, alive, children, count, finish, results, start, until
 
@@ -30,7 +31,7 @@ def test_results_do_not_depend_on_the_number_of_workers(tmp_path):
     plan = tmp_path / "small.toml"
     plan.write_text(SMALL)
     for jobs in (1, 3):
-        finish(start("run", plan, "--jobs", jobs, "--out", tmp_path / str(jobs)))
+        command.run(str(plan), jobs=jobs, out=tmp_path / str(jobs))
     one, three = (results(tmp_path / str(jobs), SMALL) for jobs in (1, 3))
     assert len(one) == 12
     assert one == three
@@ -92,20 +93,22 @@ name = "lapa"
 """
 
 
-def test_failed_trials_are_recorded_and_retried(tmp_path):
+def test_failed_trials_are_recorded_and_retried(tmp_path, capsys):
     plan = tmp_path / "nrti.toml"
     plan.write_text(NRTI)
     home = write_class(tmp_path, CELLS, FOLD)
     good = (home / "hiv" / "NRTI_DATA.txt").read_text()
     (home / "hiv" / "NRTI_DATA.txt").write_text(good.replace("\tP240", "\tQ240"))
-    words = ("run", plan, "--jobs", 1, "--out", tmp_path / "out", "--data-home", home)
-    text = finish(start(*words), code=1)
-    assert "2 trials failed" in text
-    assert "column P240 is missing" in text
+    settings = {"jobs": 1, "out": tmp_path / "out", "data_home": home}
+    with pytest.raises(RuntimeError, match="2 trials failed"):
+        command.run(str(plan), **settings)
+    assert "column P240 is missing" in " ".join(capsys.readouterr().err.split())
     (home / "hiv" / "NRTI_DATA.txt").write_text(good)
-    assert "2 trials failed" in finish(start(*words), code=1), "not tried again unless asked"
-    assert "2 of 2 trials" in finish(start(*words, "--retry-failed"))
-    assert "2 of 2 done, 0 failed" in finish(start("status", tmp_path / "out"))
+    with pytest.raises(RuntimeError, match="2 trials failed"):  # not tried again unless asked
+        command.run(str(plan), **settings)
+    command.run(str(plan), retry_failed=True, **settings)
+    command.status(tmp_path / "out")
+    assert "2 of 2 done, 0 failed" in capsys.readouterr().out
 
 
 @linux
@@ -123,10 +126,13 @@ def test_worker_loss_on_a_dask_cluster(tmp_path, undisturbed):
     assert results(tmp_path / "out", SLOW) == expected
 
 
-def test_no_scheduler(tmp_path):
-    pytest.importorskip("distributed", reason="Dask is not installed (grip2[dask])")
+def test_bad_words(tmp_path):
+    with pytest.raises(ValueError, match="not both"), open_workers(2, "tcp://127.0.0.1:9"):
+        pass
+    with pytest.raises(ValueError, match="--jobs must be at least 1"), open_workers(0):
+        pass
     plan = tmp_path / "small.toml"
-    plan.write_text(SMALL)
-    process = start("run", plan, "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path / "out", GRIP2_DASK_TIMEOUT="3s")
-    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in finish(process, code=1)
-    shutil.rmtree(tmp_path / "out")
+    plan.write_text(SMALL.replace('name = "lcd"', 'name = "lcd"\nsettings = { fold = 3 }'))
+    with pytest.raises(ValueError, match="lcd has no setting 'fold'"):
+        command.run(str(plan), jobs=1, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -77,7 +77,7 @@ class DaskWorkers:
         except ImportError:
             raise ValueError("--scheduler needs Dask: pip install 'grip2[dask]'.") from None
         try:
-            self._client = Client(address, timeout="20s", set_as_default=False)
+            self._client = Client(address, set_as_default=False)
         except (OSError, ValueError) as error:
             raise ValueError(f"--scheduler: no Dask scheduler answers at {address} ({error}).") from None
         self.capacity = max(1, sum(self._client.nthreads().values()))

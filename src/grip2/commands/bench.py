@@ -1,22 +1,22 @@
-"""Training speed against the plain matrix products it consists of, measured in one run.
-
-    python benchmarks/bench_training.py [--full]
-
-Prints, for the paper's synthetic and HIV networks, milliseconds per step of the engine and of bare NumPy matrix products of
-the same shapes, and their ratio. ``--full`` times all 5,000 steps of the synthetic run as `GRIP2.paper` makes them.
-"""
+"""`grip2 bench`: speed as ratios measured in one run, against bare matrix products and against scikit-learn."""
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import resource
 import time
 
 import numpy as np
+from rich.table import Table
+from sklearn.linear_model import LassoCV
 
+from grip2.commands.show import output
+from grip2.datasets import make_ar1
+from grip2.knockoffs import GaussianKnockoffs
 from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingConfig, train, train_batch
+from grip2.statistics.inputs import paired_inputs, response
+from grip2.statistics.lasso_cv import draw_folds, lasso_cv
 
 
 def products(n_inputs: int, hidden: int, depth: int, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -80,21 +80,42 @@ def hiv(members: int) -> float:
     return (time.perf_counter() - began) / 5000 / members
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="all 5,000 steps of the synthetic run")
-    arguments = parser.parse_args()
-    engine, bare = synthetic(5000 if arguments.full else 500)
-    print("network                          engine ms/step   products ms/step   ratio")
-    print(f"synthetic 1000-512-512-512-1     {engine * 1e3:14.2f}   {bare * 1e3:16.2f}   {engine / bare:5.2f}")
+def lasso() -> tuple[float, float, bool]:
+    """Seconds of our cross-validated lasso and of scikit-learn's on the same folds and grid, and whether they agree."""
+    made = make_ar1(random_state=0)
+    Xk = (
+        GaussianKnockoffs(np.zeros(500), made.covariance, s="equi")
+        .fit(made.X)
+        .sample(made.X, rng=np.random.default_rng(0))
+    )
+    Z, y = paired_inputs(made.X, Xk), response(made.y, "regression")
+    folds = draw_folds(len(y), 5, np.random.default_rng(0))
+    splits = [(np.setdiff1d(np.arange(len(y)), rows), rows) for rows in folds]
+    began = time.perf_counter()
+    ours = lasso_cv(Z, y, folds=folds)
+    middle = time.perf_counter()
+    theirs = LassoCV(cv=splits).fit(Z, y)
+    return middle - began, time.perf_counter() - middle, bool(np.isclose(ours.lambda_, theirs.alpha_, rtol=1e-9))
+
+
+def run(*, full: bool) -> None:
+    table = Table(title="milliseconds per step, and bare matrix products of the same shapes", title_justify="left")
+    table.add_column("network")
+    for heading in ("engine", "products", "ratio"):
+        table.add_column(heading, justify="right")
+
+    def add(label: str, engine: float, bare: float) -> None:
+        table.add_row(label, f"{engine * 1e3:.3f}", f"{bare * 1e3:.3f}", f"{engine / bare:.2f}")
+
+    add("synthetic 1000-512-512-512-1, batch 256", *synthetic(5000 if full else 500))
     bare = seconds_of_products(products(400, 1, 1, 800), 500)
     for members in (1, 50):
-        each = hiv(members)
-        print(
-            f"HIV 400-1-1, batch of {members:2d} runs      {each * 1e3:14.3f}   {bare * 1e3:16.3f}   {each / bare:5.2f}"
-        )
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
-
-
-if __name__ == "__main__":
-    main()
+        add(f"HIV 400-1-1, all 800 rows, {members} run{'s' * (members > 1)} at once", hiv(members), bare)
+    output.print(table)
+    ours, theirs, same = lasso()
+    output.print(
+        f"cross-validated lasso, n = 20,000, 1,000 columns: {ours:.1f} s, scikit-learn's LassoCV {theirs:.1f} s, "
+        f"ratio {ours / theirs:.2f}, {'the same' if same else 'ANOTHER'} lambda",
+        markup=False,
+    )
+    output.print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB", markup=False)

@@ -1,0 +1,129 @@
+"""Trials: randomness from (seed, design, trial) alone, fixed groups, and batches that give what single trials give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from grip2.datasets.har import HARTable
+from grip2.experiments import designs
+from grip2.experiments.designs import trial_inputs
+from grip2.experiments.plan_file import parse_plan
+from grip2.experiments.run import missing_tasks
+from grip2.experiments.store import Store
+from grip2.experiments.trial import Task, group_size, run_task
+from tests.datasets.test_hiv import CELLS, write_class
+from tests.experiments.helpers import SMALL
+
+
+def tasks(text, folder, **settings):
+    with Store(folder) as store:
+        return missing_tasks(parse_plan(text), store, **settings)
+
+
+def test_methods_of_a_trial_see_the_same_data(tmp_path):
+    design = parse_plan(SMALL).designs[0]
+    first = trial_inputs(3, design, (1,), None)
+    assert trial_inputs(3, design, (1,), None) is first, "the next method finds it ready"
+    designs._INPUTS.found.clear()
+    designs._PREPARED.found.clear()
+    again = trial_inputs(3, design, (1,), None)
+    for one, other in zip(first.tables[0], again.tables[0], strict=True):
+        assert np.array_equal(one, other)
+    assert not np.array_equal(trial_inputs(3, design, (2,), None).tables[0][0], first.tables[0][0])
+    assert not np.array_equal(trial_inputs(4, design, (1,), None).tables[0][0], first.tables[0][0])
+
+
+def test_designs_that_differ_in_knockoffs_share_data():
+    plan = parse_plan(SMALL.replace("rho = [0.0, 0.5]", 'rho = 0.5\ns = ["equi", "mvr"]'))
+    equi, mvr = (trial_inputs(3, design, (0,), None).tables[0] for design in plan.designs)
+    assert np.array_equal(equi[0], mvr[0])
+    assert np.array_equal(equi[2], mvr[2])
+    assert not np.allclose(equi[1], mvr[1])
+
+
+def test_first_trials_come_first(tmp_path):
+    trials = [task.group[0] for task in tasks(SMALL, tmp_path)]
+    assert trials == sorted(trials)
+    assert len(trials) == 12
+
+
+def test_rows(tmp_path):
+    task = tasks(SMALL, tmp_path)[0]
+    (row,) = run_task(task).rows
+    assert row.status == "done"
+    assert np.array_equal(row.W, row.original - row.knockoff)
+    assert set(row.selections) == {"0.1", "0.2"}
+    assert row.seed == f"3/{task.cell.configuration}/0"
+    assert {"grip2", "jax", "numpy"} <= set(row.versions)
+    assert row.settings["statistic"] == "LassoPath"
+    assert row.seconds > 0
+
+
+def test_errors_become_rows(tmp_path):
+    task = tasks(SMALL, tmp_path)[0]
+    broken = replace(task, cell=replace(task.cell, design=replace(task.cell.design, s="none")))
+    (row,) = run_task(broken).rows
+    assert row.status == "failed"
+    assert "ValueError" in row.error
+    assert row.W is None
+
+
+def batched(trials: int) -> str:
+    return f"""
+name = "batched"
+setting = "hiv"
+trials = {trials}
+batch = 3
+fdr = [0.2]
+[settings]
+steps = 60
+block_size = 20
+[[data]]
+source = "hiv"
+drug_class = "NRTI"
+drug = "3TC"
+knockoffs = "gaussian"
+[[method]]
+name = "grip2"
+[[method]]
+name = "lapa"
+"""
+
+
+FOLD = [str(2.0 ** (k % 7)) for k in range(24)]
+WIDE = {name: column * 3 for name, column in CELLS.items()}
+
+
+def test_groups_are_fixed(tmp_path):
+    """What a trial gives must not depend on which of its neighbours are missing."""
+    home = write_class(tmp_path, WIDE, FOLD)
+    found = tasks(batched(5), tmp_path, data_home=home)
+    groups = {task.cell.method.name: [] for task in found}
+    for task in found:
+        groups[task.cell.method.name].append((task.group, task.wanted))
+    assert groups["grip2"] == [((0, 1, 2), (0, 1, 2)), ((3, 4, 5), (3, 4))]
+    assert groups["lapa"] == [((k,), (k,)) for k in range(5)]
+    whole = run_task(found[0])
+    one = run_task(replace(found[0], wanted=(1,)))
+    assert [row.trial for row in one.rows] == [1]
+    assert np.array_equal(one.rows[0].W, whole.rows[1].W)
+    alone = run_task(Task(found[0].plan, found[0].cell, (1,), (1,), home))
+    assert np.allclose(alone.rows[0].W, whole.rows[1].W, atol=1e-4)
+
+
+def test_only_shared_data_is_batched():
+    plan = parse_plan(SMALL.replace("trials = 3", "trials = 3\nbatch = 3") + '\n[[method]]\nname = "grip2"\n')
+    assert {group_size(plan, cell) for cell in plan.cells()} == {1}
+
+
+def test_har_support_is_fixed(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((200, 15)).astype(np.float32)
+    names = tuple(f"f{j}" for j in range(15))
+    monkeypatch.setattr(designs, "load_har", lambda *_, **__: HARTable(X, names, 15, 0))
+    plan = parse_plan('name = "h"\n[[data]]\nsource = "har"\n[[method]]\nname = "lcd"\n')
+    first, second = (trial_inputs(0, plan.designs[0], (trial,), None) for trial in (0, 1))
+    assert first.design.truth == second.design.truth
+    assert len(first.design.truth) == 3
+    assert np.array_equal(first.tables[0][0], second.tables[0][0])
+    assert not np.allclose(first.tables[0][2], second.tables[0][2])
