@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -162,8 +164,54 @@ def test_diagnose_gives_a_verdict(capsys, table, tmp_path):
     assert run(capsys, "diagnose", table, "--target", "z")[0] == 2
 
 
+def test_odd_names_are_shown_as_they_are(capsys, table, tmp_path):
+    frame = pd.read_csv(table).rename(
+        columns={"gene0": "rate[/s]", "gene1": "temp[c]", "gene2": "$x_{$", "gene3": "a<b>&", "gene4": "日本"}
+    )
+    frame.to_csv(table, index=False)
+    code, out, err = select(capsys, table, tmp_path / "result")
+    assert code == 0, err
+    assert "Glyph" not in err
+    for name in ("rate[/s]", "temp[c]", "$x_{$", "a<b>&", "日本"):
+        assert name in out
+    page = (tmp_path / "result" / "report.html").read_text()
+    assert "a&lt;b&gt;&amp;" in page
+    assert "a<b>" not in page
+
+
+def test_draws_and_offset(capsys, table, tmp_path):
+    code, out, err = select(capsys, table, tmp_path / "draws", "--draws", "3", "--drop", "city")
+    assert code == 0, err
+    assert "averaged over 3 draws" in out
+    assert "e-value" in out
+    code, _, err = select(capsys, table, tmp_path / "offset", "--offset", "0")
+    assert code == 0, err
+    content = json.loads((tmp_path / "offset" / "selection.json").read_text())
+    assert any("modified" in sentence for sentence in content["assumptions"])
+
+
+def test_control_c_ends_a_selection_and_writes_nothing(table, tmp_path):
+    """An interrupt during training, wherever it strikes: exit code 130, one line, no folder."""
+    words = ["select", str(table), "--target", "y", "--out", str(tmp_path / "deep" / "result"), "--draws", "500"]
+    process = subprocess.Popen([sys.executable, "-m", "grip2.cli", *words], stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("deep/result/.grip2-*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "grip2: stopped; nothing was written." in err
+    assert not (tmp_path / "deep").exists()
+
+
 def test_usage_errors_have_exit_code_two(capsys, table, tmp_path):
-    assert run(capsys, "select", table, "--out", tmp_path)[0] == 2
+    code, _, err = run(capsys, "select", table, "--out", tmp_path)
+    assert code == 2
+    assert "--target" in err
     assert run(capsys, "selekt")[0] == 2
     assert run(capsys, "select", table, "--target", "y", "--out", tmp_path, "--draws", "many")[0] == 2
 

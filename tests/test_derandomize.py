@@ -55,7 +55,27 @@ def test_several_draws_select_what_most_draws_find():
         draws.append(W)
     e = mean_e_values(draws, 0.1)
     np.testing.assert_array_equal(np.flatnonzero(e_benjamini_hochberg(e, 0.1)), np.arange(30))
-    assert e_q_values(np.zeros(4)).tolist() == [1, 1, 1, 1]
+    q = e_q_values(draws)
+    assert np.all(q[:30] <= 0.1)
+    assert np.all(q[30:] > 0.1)
+    assert e_q_values([np.zeros(4)]).tolist() == [1, 1, 1, 1]
+
+
+def test_q_values_are_levels_that_do_select():
+    rng = np.random.default_rng(4)
+    draws = [np.concatenate([3 + rng.standard_normal(25), rng.standard_normal(40)]) for _ in range(5)]
+    q = e_q_values(draws)
+    for level in np.unique(q[q < 1]):
+        chosen = e_benjamini_hochberg(mean_e_values(draws, level), level)
+        assert np.all(chosen[q == level])
+    smallest = q.min()
+    assert not e_benjamini_hochberg(mean_e_values(draws, smallest - 0.005), smallest - 0.005).any()
+
+
+def test_exact_ties_are_not_lost_to_rounding():
+    """60 of 68 features with e = 34/3, exactly p / (fdr k): 0.1 is a level at which they are selected."""
+    e = np.concatenate([np.full(60, 68 / 6.0), np.zeros(8)])
+    assert e_benjamini_hochberg(e, 0.1).sum() == 60
 
 
 def test_level_is_checked():

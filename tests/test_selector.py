@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from grip2 import GRIP2, KnockoffSelector, select
-from grip2.knockoffs import GaussianKnockoffs
+from grip2.knockoffs import FixedXKnockoffs, GaussianKnockoffs
 from grip2.statistics import LassoCoefficient, Statistic
 
 TINY = GRIP2((1e-2, 1e-1), hidden=4, depth=1, steps=60, block_size=20, batch_size=32)
@@ -112,7 +112,15 @@ def test_inputs_are_not_changed():
     np.testing.assert_array_equal(y, before[1])
 
 
-def test_several_draws_do_not_depend_on_the_number_of_workers():
+@pytest.mark.parametrize(("statistic", "p"), [(LassoCoefficient(), 300), (TINY, 30)])
+def test_several_draws_do_not_depend_on_the_number_of_workers(statistic, p):
+    X, y = linear(n=2000, p=p)
+    one, two = (selector(statistic=statistic, n_draws=9, n_jobs=jobs).fit(X, y).result_ for jobs in (None, 2))
+    np.testing.assert_array_equal(one.W, two.W)
+    np.testing.assert_array_equal(one.e_values, two.e_values)
+
+
+def test_several_draws_find_what_matters():
     X, y = linear()
     one, two = (selector(n_draws=9, n_jobs=jobs).fit(X, y).result_ for jobs in (None, 2))
     np.testing.assert_array_equal(one.W, two.W)
@@ -142,6 +150,58 @@ def test_task_is_recognised():
         assert selector(statistic=TINY).fit(X, thirds).result_.task == "regression"
     result = selector(statistic=TINY, task="classification").fit(X, thirds).result_
     assert result.task == "classification"
+
+
+def test_columns_need_not_be_named_by_text():
+    X, y = linear(n=100, p=6, k=3)
+    assert selector(statistic=TINY).fit(pd.DataFrame(X), y).result_.feature_names == tuple("012345")
+    with pytest.raises(ValueError, match="column names must differ, got a more than once"):
+        selector().fit(pd.DataFrame(X, columns=list("abcdea")), y)
+
+
+def test_layout_and_precision_of_the_table():
+    X, y = linear(n=100, p=6, k=3)
+    plain = selector().fit(X, y).W_
+    np.testing.assert_array_equal(selector().fit(np.asfortranarray(X), y).W_, plain)
+    assert np.isfinite(selector(statistic=TINY).fit(X.astype(np.float32) + 1000, y).W_).all()
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (lambda y: np.where(y > 0, "a", None), "contains NaN in"),
+        (lambda y: pd.Series(np.where(y > 0, "a", "b"), dtype="string").where(y > -1), "contains NaN in"),
+        (lambda y: pd.date_range("2020-01-01", periods=len(y)), "y holds dates"),
+        (lambda y: y.astype(str), "100 classes in 100 rows"),
+    ],
+)
+def test_responses_that_are_no_responses(y, message):
+    X, values = linear(n=100, p=6, k=3)
+    with pytest.raises(ValueError, match=message):
+        selector().fit(X, y(values))
+
+
+def test_numbers_in_an_object_array_are_numbers():
+    X, y = linear(n=100, p=6, k=3)
+    assert selector(statistic=TINY).fit(X, y.astype(object)).result_.task == "regression"
+
+
+def test_fixed_x_with_few_rows():
+    """Rows are added for measurements, and the result says so; for classes there is nothing to add."""
+    X, y = linear(n=45, p=30, k=10)
+    result = selector(knockoffs=FixedXKnockoffs()).fit(X, y).result_
+    assert any("rows of zeros were added" in sentence for sentence in result.assumptions)
+    assert result.n_rows == 45
+    with pytest.raises(ValueError, match="need at least 61 rows for classification"):
+        selector(knockoffs=FixedXKnockoffs()).fit(X, y > 0)
+    neural = selector(statistic=TINY, knockoffs=FixedXKnockoffs()).fit(X, y).result_
+    assert any("not a theorem" in sentence for sentence in neural.assumptions)
+
+
+def test_draws_of_networks_on_classes():
+    X, y = linear(n=200, p=10, k=3)
+    result = selector(statistic=TINY, n_draws=3, task="classification").fit(X, np.digitize(y, [-1, 1])).result_
+    assert result.e_values.shape == (10,)
 
 
 def test_two_classes_are_found():

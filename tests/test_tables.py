@@ -95,6 +95,9 @@ def test_nothing_beside_the_target(frame):
         ("latin.csv", "a,b\n1,caf\xe9\n".encode("latin-1"), "not UTF-8 text .*iconv"),
         ("photo.csv", b"\x89PNG\r\n\x1a\n\x00\x00", "photo.csv: not"),
         ("prose.txt", b"Dear reader\nthis is no table\n", "single column"),
+        ("twice.csv", b"a,y,y\n1,2,3\n", "names occur more than once: y"),
+        ("index.csv", b",a,y\n0,1,2\n1,3,4\n", "column 1 has no name; often it is a saved row index"),
+        ("longer.csv", b"a,y\n1,2,3\n4,5,6\n", "header has 2 names but the first row has 3 values"),
         ("ragged.csv", b"a,b\n1,2\n1,2,3,4\n", "not a readable csv table"),
         ("broken.parquet", b"PAR1 and then nothing", "not a readable parquet table"),
         ("broken.feather", b"nothing of the kind", "not a readable feather table"),
@@ -117,3 +120,25 @@ def test_a_misspelt_file_suggests_its_neighbour(tmp_path, frame):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(TableError, match="is a folder"):
         read_table(tmp_path / "folder.csv")
+
+
+def test_nullable_columns_can_be_imputed():
+    frame = pd.DataFrame(
+        {
+            "count": pd.array([1, 2, None, 4], dtype="Int64"),
+            "flag": pd.array([True, None, True, False], dtype="boolean"),
+            "y": [1.0, 2, 3, 4],
+        }
+    )
+    prepared = prepare(frame, "y", impute=True)
+    assert prepared.X["count"].tolist() == [1, 2, 2, 4]
+    assert prepared.X["flag"].tolist() == [1, 1, 1, 0]
+    assert "count: 1 missing values filled with 2" in prepared.notices
+
+
+def test_a_text_target_of_many_values_is_refused():
+    frame = pd.DataFrame({"x": range(100), "y": [f"1,{k}" for k in range(100)]})
+    with pytest.raises(TableError, match="target 'y' is text with 100 distinct values"):
+        prepare(frame, "y")
+    with pytest.raises(TableError, match="holds dates"):
+        prepare(pd.DataFrame({"x": range(9), "y": pd.date_range("2020-01-01", periods=9)}), "y")

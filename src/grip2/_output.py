@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -26,6 +27,9 @@ class OutputFolder:
         self.names = tuple(names)
         if self.folder.exists() and not self.folder.is_dir():
             raise OutputError(f"{self.folder}: is a file; give a folder with --out.")
+        folders = [name for name in self.names if (self.folder / name).is_dir()]
+        if folders:
+            raise OutputError(f"{self.folder}: {', '.join(folders)} is a folder there; give another --out.")
         existing = [name for name in self.names if (self.folder / name).exists()]
         if existing and not force:
             raise OutputError(
@@ -33,11 +37,13 @@ class OutputFolder:
             )
 
     def __enter__(self) -> Self:
+        # Folders that this call makes, innermost first: they go again if nothing is written.
+        self._made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         try:
-            self._created = not self.folder.exists()
             self.folder.mkdir(parents=True, exist_ok=True)
             self._staging = Path(tempfile.mkdtemp(prefix=".grip2-", dir=self.folder))
         except OSError as error:
+            self._remove_made()
             raise OutputError(f"{self.folder}: cannot write there ({error.strerror}).") from None
         self._done = False
         return self
@@ -62,5 +68,10 @@ class OutputFolder:
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._staging, ignore_errors=True)
-        if self._created and not self._done:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if not self._done:
+            self._remove_made()
+
+    def _remove_made(self) -> None:
+        with contextlib.suppress(OSError):  # somebody else may have put something there meanwhile
+            for folder in self._made:
+                folder.rmdir()

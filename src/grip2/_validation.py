@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import numbers
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 MIN_ROWS = 10
 MIN_FEATURES = 2
@@ -39,8 +43,36 @@ def duplicated_columns(X: np.ndarray) -> list[list[int]]:
     """Groups of columns that are equal entry by entry."""
     groups: dict[bytes, list[int]] = {}
     for j in range(X.shape[1]):
-        groups.setdefault(np.ascontiguousarray(X[:, j]).tobytes(), []).append(j)
+        # Adding zero turns -0.0 into 0.0, which is equal to it but has other bytes.
+        digest = hashlib.blake2b((X[:, j] + 0.0).tobytes(), digest_size=16).digest()
+        groups.setdefault(digest, []).append(j)
     return [group for group in groups.values() if len(group) > 1]
+
+
+def column_names(X: Any, who: str) -> tuple[str, ...] | None:
+    """Names of the columns of a frame, whatever their type; None for an array."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = tuple(str(name) for name in columns)
+    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if repeated:
+        raise ValueError(f"{who}: column names must differ, got {', '.join(repeated[:10])} more than once.")
+    return names
+
+
+def plain_response(y: Any, who: str) -> np.ndarray:
+    """The response with missing values and dates refused, and numbers in an object array made numbers."""
+    # A pandas Series may hold NA, which an array of its values cannot express.
+    missing = np.asarray(pd.isna(y if isinstance(y, pd.Series) else np.asarray(y)))
+    if missing.any():
+        raise ValueError(f"{who}: Input y contains NaN in {int(missing.sum())} of {missing.size} rows.")
+    values = np.asarray(y)
+    if values.dtype.kind in "mM":
+        raise ValueError(f"{who}: y holds dates; turn them into numbers first, for example days since a start.")
+    if values.dtype.kind == "O" and all(isinstance(value, numbers.Number) for value in values.ravel()):
+        return values.astype(float)
+    return values
 
 
 def resolve_task(y: np.ndarray, task: str, who: str) -> str:
@@ -51,14 +83,19 @@ def resolve_task(y: np.ndarray, task: str, who: str) -> str:
     if len(distinct) < 2:
         kind = "one class" if y.dtype.kind in "OUSb" else "a constant"
         raise ValueError(f"{who}: y is {kind} ({distinct[0]!r} in every row); there is nothing to explain.")
+    if task == "auto" and (y.dtype.kind in "OUSb" or len(distinct) == 2):
+        task = "classification"
+    if task == "classification" and len(distinct) > max(2, len(y) // 3):
+        raise ValueError(
+            f"{who}: y has {len(distinct)} classes in {len(y)} rows (such as {distinct[0]!r}): measurements or "
+            "identifiers rather than classes. Convert numbers stored as text, or pass task='regression'."
+        )
     if task != "auto":
         return task
-    if y.dtype.kind in "OUSb" or len(distinct) == 2:
-        return "classification"
     if y.dtype.kind in "iu" and len(distinct) <= 10:
         warnings.warn(
             f"{who}: y has {len(distinct)} distinct whole numbers and is treated as a measurement (regression). "
-            "If they are classes, pass task='classification'.",
+            "If they are classes, say so: task='classification' (--task classification).",
             UserWarning,
             stacklevel=3,
         )

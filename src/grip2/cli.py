@@ -24,7 +24,7 @@ app = typer.Typer(
 
 app.add_typer(experiment_app)
 
-EXIT_FAILURE, EXIT_USAGE = 1, 2
+EXIT_FAILURE, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if it is not there.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
@@ -63,7 +63,7 @@ def demo(out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) ->
 def select(
     table: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Feather file; one row per sample.")],
     target: Annotated[str, typer.Option("--target", "-t", help="The column to explain.")],
-    out: Out,
+    out: Out = Path("grip2-selection"),
     fdr: Annotated[
         float,
         typer.Option(help="Target false discovery rate: the share of false features to accept, on average."),
@@ -175,17 +175,26 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
-        app(args=words, prog_name="grip2")
-    except KeyboardInterrupt:
-        _fail("stopped; nothing was written.", 130)
+        code = app(args=words, prog_name="grip2", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("stopped; nothing was written.", EXIT_STOPPED)
     except MemoryError:
         _fail("out of memory: fewer rows or features, or a smaller batch of draws, are needed.", EXIT_FAILURE)
     except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # a usage error, which knows how to show itself
+            error.show()
+            raise SystemExit(error.exit_code) from None
         if debug:
             traceback.print_exc()
-        code = EXIT_USAGE if isinstance(error, ValueError | TypeError) else EXIT_FAILURE
-        hint = "" if code == EXIT_USAGE or debug else " (--debug shows where)"
-        _fail(f"{error or type(error).__name__}{hint}", code)
+        # Input errors of this package are plain ValueErrors; their subclasses elsewhere (LinAlgError) are failures.
+        bad_input = type(error) is ValueError or type(error).__module__.startswith("grip2.")
+        hint = "" if bad_input or debug else " (--debug shows where)"
+        message = str(error).removeprefix("KnockoffSelector: ") or type(error).__name__
+        _fail(message + hint, EXIT_USAGE if bad_input else EXIT_FAILURE)
+    if code == EXIT_STOPPED:  # the parser has turned Ctrl-C into this
+        _fail("stopped; nothing was written.", EXIT_STOPPED)
+    if code:
+        raise SystemExit(code)
 
 
 def _fail(message: str, code: int) -> None:

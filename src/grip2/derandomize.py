@@ -12,6 +12,9 @@ import numpy as np
 
 from grip2.filter import check_fdr, knockoff_threshold
 
+# Levels tried for the q-values of several draws.
+LEVELS = np.round(np.arange(0.005, 1.0, 0.005), 3)
+
 
 def e_values(W: np.ndarray, fdr: float) -> np.ndarray:
     """``p 1{W_j >= T} / (1 + #{W_k <= -T})`` with T the knockoff+ threshold at ``fdr``."""
@@ -28,11 +31,23 @@ def mean_e_values(draws: Sequence[np.ndarray], fdr: float) -> np.ndarray:
 
 def e_benjamini_hochberg(e: np.ndarray, fdr: float) -> np.ndarray:
     """Mask of the features e-BH selects: the k largest, for the largest k with ``e_(k) >= p / (fdr k)``."""
-    return e_q_values(e) <= fdr
+    # The comparison is with p / (fdr k), where exact ties are common and rounding must not decide.
+    return e_levels(e) <= fdr * (1 + 1e-9)
 
 
-def e_q_values(e: np.ndarray) -> np.ndarray:
-    """The smallest level at which e-BH selects each feature, for these e-values; capped at 1."""
+def e_q_values(draws: Sequence[np.ndarray], grid: np.ndarray = LEVELS) -> np.ndarray:
+    """For every feature the smallest fdr of ``grid`` at which the whole procedure selects it; 1 where none does.
+
+    The e-values depend on the level, so the procedure is repeated at each.
+    """
+    q = np.ones(len(draws[0]))
+    for fdr in grid[::-1]:
+        q[e_benjamini_hochberg(mean_e_values(draws, fdr), fdr)] = fdr
+    return q
+
+
+def e_levels(e: np.ndarray) -> np.ndarray:
+    """The smallest level at which e-BH selects each feature, for these very e-values; capped at 1."""
     e = np.asarray(e, dtype=float)
     p = len(e)
     order = np.argsort(-e, kind="stable")

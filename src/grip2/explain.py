@@ -23,7 +23,7 @@ def reason_for(
 ) -> str:
     """Why these features were selected, or why none were and what would change that."""
     if n_draws > 1:
-        return _reason_for_draws(q, selected, fdr, n_draws)
+        return _reason_for_draws(W, q, selected, fdr, n_draws)
     if selected.any():
         beaten = int(np.sum(W <= -threshold))
         return (
@@ -56,21 +56,33 @@ def _what_would_select(W: np.ndarray, offset: int) -> str:
     return f"The smallest fdr that would select something is {level:g} ({count} features)."
 
 
-def _reason_for_draws(q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int) -> str:
+def _reason_for_draws(W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int) -> str:
     if selected.any():
         return f"{int(selected.sum())} features pass e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
     needed = math.ceil(round(2 / fdr, 9))
+    smallest = q.min()
     return (
         f"Nothing was selected at fdr {fdr:g}: no e-value averaged over {n_draws} draws was large enough for e-BH. "
-        f"Each draw is thresholded at half the level and so must select at least {needed} features to count. "
-        "Try fewer draws or a larger fdr."
-        + (f" With these e-values e-BH would select at {q.min():.3g}." if q.min() < 1 else "")
+        f"Each draw is thresholded at half the level and must select at least {needed} features to count; "
+        f"{int(np.sum(W > 0))} of {len(W)} features had W > 0 on average. "
+        + (
+            f"The smallest fdr that would select something is {smallest:g} ({int(np.sum(q == smallest))} features)."
+            if smallest < 1
+            else "No fdr below 1 would select anything."
+        )
     )
 
 
-def assumptions_behind(sampler: KnockoffSampler, statistic: Statistic, task: str, offset: int) -> list[str]:
+def assumptions_behind(
+    sampler: KnockoffSampler, statistic: Statistic, task: str, offset: int, *, n_added: int = 0
+) -> list[str]:
     """What must hold for the false discovery rate to be controlled, one sentence each."""
     listed = list(sampler.assumptions())
+    if n_added:
+        listed.append(
+            f"{n_added} rows of zeros were added to X, with noise for y of the residual standard deviation, because fixed-X "
+            "knockoffs need twice as many rows as features: control is approximate, as that deviation is estimated."
+        )
     if sampler.fixed_x and not statistic.gram_based:
         listed.append(
             f"{type(statistic).__name__} sees more of the data than Gram matrices: with fixed-X knockoffs its control of "

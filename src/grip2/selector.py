@@ -14,19 +14,20 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from grip2._random import RandomState, generator_from
-from grip2._validation import check_table, encode_response, resolve_task
+from grip2._validation import check_table, column_names, encode_response, plain_response, resolve_task
 from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values
 from grip2.explain import assumptions_behind, reason_for
 from grip2.filter import check_fdr, knockoff_threshold, q_values
-from grip2.knockoffs import CopulaKnockoffs, KnockoffSampler
+from grip2.knockoffs import CopulaKnockoffs, FixedXKnockoffs, KnockoffSampler
 from grip2.result import Importance, SelectionResult
 from grip2.statistics import GRIP2, Statistic
 from grip2.statistics.base import Progress, share_progress
 
-# Draws are computed in groups of this size, whatever the number of workers, so that results do not depend on it.
-DRAWS_PER_GROUP = 8
+# Knockoff copies held in memory at once are bounded by this many bytes.
+MAX_GROUP_BYTES = 2**28
 
 _REPORTED_PACKAGES = ("grip2", "jax", "numpy", "scipy", "scikit-learn")
 
@@ -52,14 +53,15 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     random_state : int, Generator, RandomState or None
         The same int gives the same result, in any process and with any ``n_jobs``.
     n_jobs : int or None
-        Processes for several draws; as in scikit-learn.
+        Processes for several draws; as in scikit-learn. Small networks train up to eight draws at once in one process.
 
     Attributes
     ----------
     result_ : SelectionResult
         Everything: names, W, q-values, reason, assumptions, settings.
     W_, q_values_, threshold_ : arrays and float
-        The knockoff statistics, the smallest fdr that selects each feature, and the threshold on W.
+        The knockoff statistics, the smallest fdr that selects each feature (with several draws, in steps of 0.005),
+        and the threshold on W (with several draws, on the e-values).
     """
 
     def __init__(
@@ -95,11 +97,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         statistic = GRIP2() if self.statistic is None else self.statistic
         sampler = clone(CopulaKnockoffs() if self.knockoffs is None else self.knockoffs)
         self.n_rows_ = len(X)
-        if sampler.fixed_x:
-            X, y = sampler.augment_rows(X, y, rng=rng)
+        if isinstance(sampler, FixedXKnockoffs):
+            X, y = self._augmented(sampler, X, y, task, rng)
         sampler.fit(X)
         importances = self._draw(statistic, sampler, X, y, task, rng, progress)
-        self.result_ = self._result(importances, statistic, sampler, task, began)
+        self.result_ = self._result(importances, statistic, sampler, task, len(X), began)
         self.W_ = self.result_.W
         self.q_values_ = self.result_.q_values
         self.threshold_ = self.result_.threshold
@@ -113,6 +115,20 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+    def _augmented(
+        self, sampler: FixedXKnockoffs, X: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows added where fixed-X knockoffs need more; they carry noise for y, which makes no sense for classes."""
+        if task == "regression":
+            return sampler.augment_rows(X, y, rng=rng)
+        needed = 2 * X.shape[1] + sampler.center
+        if len(X) < needed:
+            raise ValueError(
+                f"{type(self).__name__}: fixed-X knockoffs of {X.shape[1]} features need at least {needed} rows for "
+                f"classification, got {len(X)}. Use CopulaKnockoffs."
+            )
+        return X, y
 
     def _check_parameters(self) -> None:
         who = type(self).__name__
@@ -141,6 +157,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         who = type(self).__name__
         if y is None:
             raise ValueError(f"{who}: requires y to be passed, but the target y is None.")
+        self._given_names = column_names(X, who)
+        y = plain_response(y, who)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", multi_output=True)
         y = column_or_1d(y, warn=True)
         check_table(X, self._names(), who)
@@ -148,9 +166,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         return X, encode_response(y, task, who), task
 
     def _names(self) -> tuple[str, ...]:
-        if hasattr(self, "feature_names_in_"):
-            return tuple(str(name) for name in self.feature_names_in_)
-        return tuple(f"x{j}" for j in range(self.n_features_in_))
+        return self._given_names or tuple(f"x{j}" for j in range(self.n_features_in_))
 
     def _draw(
         self,
@@ -163,7 +179,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         progress: Progress | None,
     ) -> list[Importance]:
         rngs = rng.spawn(self.n_draws)
-        groups = [rngs[start : start + DRAWS_PER_GROUP] for start in range(0, len(rngs), DRAWS_PER_GROUP)]
+        # The size of a group never depends on the number of workers, so neither do results.
+        size = max(1, min(statistic.draws_together(*X.shape), MAX_GROUP_BYTES // X.nbytes))
+        groups = [rngs[start : start + size] for start in range(0, len(rngs), size)]
         if len(groups) == 1 or self.n_jobs in (None, 1):
             parts = [
                 _importances(statistic, sampler, X, y, task, group, share_progress(progress, k, len(groups)))
@@ -181,6 +199,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         statistic: Statistic,
         sampler: KnockoffSampler,
         task: str,
+        sampler_rows: int,
         began: float,
     ) -> SelectionResult:
         original = np.mean([importance.original for importance in importances], axis=0)
@@ -191,8 +210,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             threshold = knockoff_threshold(W, self.fdr, self.offset)
             selected, q = W >= threshold, q_values(W, self.offset)
         else:
-            e = mean_e_values([importance.W for importance in importances], self.fdr)
-            selected, q = e_benjamini_hochberg(e, self.fdr), e_q_values(e)
+            draws = [importance.W for importance in importances]
+            e = mean_e_values(draws, self.fdr)
+            selected, q = e_benjamini_hochberg(e, self.fdr), e_q_values(draws)
             threshold = float(e[selected].min()) if selected.any() else float("inf")
         seed = self.random_state
         return SelectionResult(
@@ -206,7 +226,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             offset=self.offset,
             threshold=threshold,
             reason=reason_for(W, q, selected, threshold, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws),
-            assumptions=tuple(assumptions_behind(sampler, statistic, task, self.offset)),
+            assumptions=tuple(
+                assumptions_behind(sampler, statistic, task, self.offset, n_added=sampler_rows - self.n_rows_)
+            ),
             settings=self._settings(statistic, sampler, importances[0]),
             task=task,
             n_rows=int(self.n_rows_),
@@ -240,9 +262,13 @@ def _importances(
     rngs: Sequence[np.random.Generator],
     progress: Progress | None,
 ) -> list[Importance]:
-    """One group of draws: sample each knockoff copy, then score them together."""
-    copies = [sampler.sample(X, rng=rng) for rng in rngs]
-    return statistic.importances(X, copies, y, rngs=rngs, task=task, progress=progress)
+    """One group of draws: sample each knockoff copy, then score them together.
+
+    On one thread of the linear algebra library, as worker processes have it: sums then round alike in all of them.
+    """
+    with threadpool_limits(limits=1, user_api="blas"):
+        copies = [sampler.sample(X, rng=rng) for rng in rngs]
+        return statistic.importances(X, copies, y, rngs=rngs, task=task, progress=progress)
 
 
 def _small(values: Any) -> dict[str, Any]:

@@ -41,6 +41,12 @@ def test_noise_level():
     assert abs(made.signal.var() / noise.var() / 0.2 - 1) < 0.11
 
 
+def test_fixed_weights():
+    first, second = (make_semireal(X, weights=7, random_state=seed) for seed in (1, 2))
+    assert np.array_equal(first.signal, second.signal)
+    assert not np.array_equal(first.y, second.y)
+
+
 def test_given_support():
     assert make_semireal(X, support=np.array([4, 2]), random_state=0).support.tolist() == [2, 4]
 

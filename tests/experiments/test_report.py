@@ -159,7 +159,7 @@ def test_status_estimates_what_is_left(tmp_path):
     plan = parse_plan(SMALL)
     with Store(tmp_path) as store:
         fill(plan, store, trials=2)
-        store.begin_run(plan.name, plan.text, {"trials": None, "methods": ["lcd"]})
+        store.begin_run(plan.name, plan.text, {"trials": None, "methods": ["lcd"], "workers": 2})
     shown = CliRunner().invoke(app, ["status", str(tmp_path)]).output
     assert "4 of 6 done, 0 failed" in shown
-    assert "About 2 s of one worker's time is left" in shown
+    assert "About 1 s left with 2 workers" in shown

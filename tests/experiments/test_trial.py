@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+
 from grip2.datasets.har import HARTable
 from grip2.experiments import designs
 from grip2.experiments.designs import trial_inputs

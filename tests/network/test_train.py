@@ -193,7 +193,7 @@ def test_held_out_loss_is_that_of_the_recorded_network():
     assert prediction_loss(run.parameters, x[60:], y[60:], task="regression") == pytest.approx(expected, rel=1e-5)
 
 
-def testminibatches_visit_every_row_once_a_pass():
+def test_minibatches_visit_every_row_once_a_pass():
     rows = engine.minibatches(50, 8, 14, np.random.default_rng(0))
     assert rows.shape == (14, 8)
     for start in (0, 6):

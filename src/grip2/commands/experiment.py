@@ -40,17 +40,22 @@ def run(
         statistic_for(plan, method)  # bad settings end here, not in a worker an hour later
     folder = out or Path(f"grip2-{plan.name}")
     with Store(folder) as store, open_workers(jobs, scheduler, threads) as workers:
-        store.begin_run(plan.name, plan.text, {"trials": trials, "methods": methods})
-        with _bar(plan.name) as report:
-            end = run_plan(
-                wanted,
-                store,
-                workers,
-                retry_failed=retry_failed,
-                data_home=data_home,
-                threads=threads,
-                report=report,
-            )
+        store.begin_run(plan.name, plan.text, {"trials": trials, "methods": methods, "workers": workers.capacity})
+        try:
+            with _bar(plan.name) as report:
+                end = run_plan(
+                    wanted,
+                    store,
+                    workers,
+                    retry_failed=retry_failed,
+                    data_home=None if data_home is None else data_home.resolve(),
+                    threads=threads,
+                    report=report,
+                )
+        except KeyboardInterrupt:
+            kept = state(wanted, store).done
+            notice(f"stopped; {kept} finished trials are kept in {folder}. Run the same command to go on.")
+            raise SystemExit(130) from None
         _tell_failures(store, end)
     output.print(
         f"{end.done} of {end.total} trials of {plan.name} in {folder}\nTables and figures: grip2 experiment report {folder}",
@@ -69,7 +74,8 @@ def status(folder: Path) -> None:
         output.print(table)
         output.print(f"{end.done} of {end.total} done, {end.failed} failed.", markup=False)
         if end.done + end.failed < end.total:
-            rest = f"About {_duration(seconds)} of one worker's time is left"
+            workers = store.last_run()[1].get("workers", 1)
+            rest = f"About {_duration(seconds / workers)} left with {workers} worker{'s' if workers > 1 else ''}"
             output.print(rest + (f", and {unknown} trials of methods not yet timed." if unknown else "."), markup=False)
         _tell_failures(store, end)
 

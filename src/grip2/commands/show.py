@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from grip2.result import SelectionResult
 from grip2.statistics.base import Progress as ProgressCallback
@@ -29,13 +32,40 @@ def progress_bar(label: str) -> Iterator[ProgressCallback]:
         TextColumn("{task.percentage:>3.0f}%"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=errors, transient=True) as bar:
+    quiet = not errors.is_terminal
+    with Progress(*columns, console=errors, transient=True, disable=quiet) as bar, _remembered_interrupt() as check:
         task = bar.add_task(label, total=None)
 
         def update(done: int, total: int) -> None:
+            check()
             bar.update(task, completed=done, total=total)
 
         yield update
+
+
+@contextmanager
+def _remembered_interrupt() -> Iterator[Callable[[], None]]:
+    """Ctrl-C that is not lost: one that strikes inside a callback of the compiler is swallowed there, and raised again here."""
+    struck = False
+
+    def remember(number: int, frame: object) -> None:
+        nonlocal struck
+        struck = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if struck:
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield check
+        return
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield check
+        check()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -76,7 +106,7 @@ def _selection_table(result: SelectionResult) -> Table:
             f"{row['original']:.4g}",
             f"{row['knockoff']:.4g}",
         ]
-        table.add_row(str(row["name"]), *cells, *([f"{row['e_value']:.3g}"] if with_e else []))
+        table.add_row(Text(str(row["name"])), *cells, *([f"{row['e_value']:.3g}"] if with_e else []))
     if len(frame) > MAX_SHOWN:
         table.caption = f"and {len(frame) - MAX_SHOWN} more in selection.csv"
     return table

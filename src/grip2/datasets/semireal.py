@@ -27,13 +27,15 @@ def make_semireal(
     snr: float = 0.2,
     hidden: int = 64,
     support: RandomState | np.ndarray = 0,
+    weights: RandomState = None,
     random_state: RandomState = None,
 ) -> SemiRealTable:
     """``y = relu(X_S W1) W2 + noise`` with standard Gaussian weights and ``Var(signal) / sigma^2 = snr``.
 
     ``S`` holds ``ceil(share * p)`` columns; ``support`` seeds its choice alone (or lists the columns), so that it is the
-    same in every trial, while ``random_state`` seeds weights and noise, which are redrawn (appendix C.1). The paper does
-    not give the width of the injected network; ``hidden`` is ours.
+    same in every trial, while ``random_state`` seeds weights and noise, which are redrawn (appendix C.1: "we repeat
+    injection independently across trials"). ``weights`` seeds the weights apart: given, only the noise is redrawn. The
+    paper does not give the width of the injected network; ``hidden`` is ours.
     """
     X = np.asarray(X)
     if X.ndim != 2:
@@ -46,6 +48,8 @@ def make_semireal(
         raise ValueError(f"make_semireal: hidden must be at least 1, got {hidden}.")
     chosen = _support(X.shape[1], share, support)
     for_weights, for_noise = generator_from(random_state).spawn(2)
+    if weights is not None:
+        for_weights = generator_from(weights)
     W1 = for_weights.standard_normal((len(chosen), hidden))
     W2 = for_weights.standard_normal(hidden)
     signal = np.maximum(X[:, chosen].astype(float) @ W1, 0.0) @ W2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,6 +79,8 @@ def prepare(
         raise TableError(f"no columns are left beside the target {target!r}.")
     X = _impute(X, notices) if impute else _refuse_missing(X)
     X = _encode_text(X, notices)
+    if X.shape[1] == 0:
+        raise TableError("no columns are left: every text column holds a single value.")
     infinite = [str(name) for name in X.columns if not np.isfinite(X[name].to_numpy(float)).all()]
     if infinite:
         raise TableError(f"infinite values in column {', '.join(infinite[:10])}; replace or drop them.")
@@ -89,16 +92,31 @@ def _read(path: Path, kind: str) -> pd.DataFrame:
         return pd.read_parquet(path)
     if kind == "feather":
         return pd.read_feather(path)
-    separator = "\t" if path.suffix.lower() == ".tsv" else None
-    if separator is None:
-        with path.open(encoding="utf-8") as file:
-            head = file.readline()
-        separator = max(",;\t", key=head.count)
+    with path.open(encoding="utf-8", newline="") as file:
+        head = file.readline()
         if "\x00" in head:
             raise ValueError("binary content")
-        if head.count(separator) == 0:
+        separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=head.count)
+        if separator not in head:
             raise ValueError("its first line holds a single column; expected names separated by commas")
-    return pd.read_csv(path, sep=separator, encoding="utf-8")
+        file.seek(0)
+        rows = csv.reader(file, delimiter=separator)
+        names, first = next(rows), next(rows, [])
+    _check_header(names, first)
+    return pd.read_csv(path, sep=separator, encoding="utf-8", index_col=False)
+
+
+def _check_header(names: list[str], first: list[str]) -> None:
+    """Refuse what pandas would pass over: names given twice, no name, and rows of another length than the header."""
+    repeated = sorted({name for name in names if names.count(name) > 1 and name})
+    if repeated:
+        raise ValueError(f"column names occur more than once: {', '.join(repeated[:10])}")
+    if "" in names:
+        raise ValueError(
+            f"column {names.index('') + 1} has no name; often it is a saved row index: remove it or give it a name"
+        )
+    if first and len(first) != len(names):
+        raise ValueError(f"the header has {len(names)} names but the first row has {len(first)} values")
 
 
 def _siblings(path: Path) -> list[Path]:
@@ -144,9 +162,14 @@ def _impute(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
         column = X[name]
         if column.isna().all():
             raise TableError(f"column {name!r} has no values at all; drop it with --drop.")
-        value = column.median() if _is_number(column) else column.mode().iloc[0]
+        if _is_number(column) and not pd.api.types.is_bool_dtype(column):
+            column = column.astype(float)
+            value = column.median()
+        else:
+            value = column.mode().iloc[0]
         filled[name] = column.fillna(value)
-        notices.append(f"{name}: {int(column.isna().sum())} missing values filled with {value!r}")
+        shown = f"{value:g}" if isinstance(value, float) else str(value)
+        notices.append(f"{name}: {int(column.isna().sum())} missing values filled with {shown}")
     return filled
 
 
@@ -164,7 +187,7 @@ def _encode_text(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
             continue
         column = column.astype(str)
         counts = column.value_counts()
-        if len(counts) > min(MAX_CATEGORIES, max(5, MAX_CATEGORY_SHARE * len(column))):
+        if _too_many(len(counts), len(column)):
             raise TableError(
                 f"column {name!r} is text with {len(counts)} distinct values (such as {counts.index[0]!r}): an "
                 "identifier or a damaged number rather than a category. Drop it with --drop, or clean it."
@@ -191,7 +214,21 @@ def _target(y: pd.Series) -> pd.Series:
         raise TableError(
             f"the target {y.name!r} is missing in {int(y.isna().sum())} of {len(y)} rows; remove these rows first."
         )
-    return y if _is_number(y) and not pd.api.types.is_bool_dtype(y) else y.astype(str)
+    if _is_number(y) and not pd.api.types.is_bool_dtype(y):
+        return y.astype(float) if pd.api.types.is_float_dtype(y) else y
+    if pd.api.types.is_datetime64_any_dtype(y):
+        raise TableError(f"the target {y.name!r} holds dates; turn them into numbers first.")
+    if _too_many(y.nunique(), len(y)):
+        raise TableError(
+            f"the target {y.name!r} is text with {y.nunique()} distinct values (such as {y.iloc[0]!r}): damaged numbers or "
+            "identifiers rather than classes. Clean it first."
+        )
+    return y.astype(str)
+
+
+def _too_many(distinct: int, rows: int) -> bool:
+    """More distinct texts than categories have."""
+    return distinct > min(MAX_CATEGORIES, max(5, MAX_CATEGORY_SHARE * rows))
 
 
 def _first_line(error: Exception) -> str:

@@ -102,6 +102,9 @@ def _har(seed: int, design: Design, data_home: Path | None) -> _Prepared:
     options = design.options
     screening = {name: options[name] for name in ("redundancy_threshold", "group_threshold", "rows")}
     injection = {name: options[name] for name in ("share", "snr", "hidden", "support")}
+    if options["weights"] not in ("redrawn", "fixed"):
+        raise ValueError(f"har: weights must be 'redrawn' or 'fixed', got {options['weights']!r}.")
+    injection["weights"] = None if options["weights"] == "redrawn" else options["support"]
     table = load_har(data_home, **screening)
     fitted = _sampler(design).fit(table.X)
 

@@ -68,6 +68,7 @@ def measures_figure(
             _lines(axes, table, x, measure)
             if measure == "fdr":
                 _target_line(axes, table, x, target)
+            _limits([axes], table, measure)
             axes.set_xlabel(x_label)
             axes.set_ylabel(_NAMES[measure])
         _legend(figure, panels[0])
@@ -87,6 +88,7 @@ def fdr_figure(table: pd.DataFrame, column: str, values: Sequence[Any]) -> Figur
                 f"{column} = {value:g}" if isinstance(value, int | float) else f"{column} = {value}", fontsize=9
             )
             axes.set_xlabel("target FDR q")
+        _limits(panels, table[table[column].isin(list(values))], "fdr")
         panels[0].set_ylabel("realised FDR")
         _legend(figure, panels[0])
     return figure
@@ -115,7 +117,9 @@ def beside_paper_figure(ours: pd.DataFrame, paper: pd.DataFrame) -> Figure:
                             linewidth=1,
                         )
             axes.set_xlabel(_NAMES[measure])
-            axes.set_xlim(left=-0.02)
+            right = max(axes.get_xlim()[1], 1.0 if measure == "stability" else 0.06)
+            axes.set_xlim(-0.03 * right, 1.03 * right)
+            axes.set_ylim(-0.6, len(methods) - 0.4)
         panels[1].axvline(0.05, color="black", linewidth=0.8, linestyle="--")
         panels[0].set_yticks(range(len(methods)), [label(method) for method in methods])
     return figure
@@ -139,12 +143,16 @@ def png(figure: Figure) -> bytes:
 
 def _lines(axes: Any, table: pd.DataFrame, x: str, measure: str) -> None:
     methods = list(dict.fromkeys(table["method"]))
+    places = np.unique(table[x].to_numpy(float))
+    span = float(np.ptp(places))
     for number, method in enumerate(methods):
         part = table[table["method"] == method].sort_values(x)
         name, colour, marker, line = look(method, number)
         errors = part[f"{measure}_se"].to_numpy() if f"{measure}_se" in part else None
+        # A little apart, so that bars at one place can be told from each other.
+        shift = (number - (len(methods) - 1) / 2) * 0.008 * span
         axes.errorbar(
-            part[x].to_numpy(float),
+            part[x].to_numpy(float) + shift,
             part[measure].to_numpy(float),
             yerr=errors,
             label=name,
@@ -157,10 +165,19 @@ def _lines(axes: Any, table: pd.DataFrame, x: str, measure: str) -> None:
             capsize=1.5,
             zorder=4 if method == "grip2" else 3,
         )
-    places = np.unique(table[x].to_numpy(float))
     if len(places) <= 8:
         axes.set_xticks(places, [f"{place:g}" for place in places])
-    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]), top=max(axes.get_ylim()[1], 0.1))
+
+
+def _limits(panels: Sequence[Any], table: pd.DataFrame, measure: str) -> None:
+    """From a little below zero to a little above the highest bar; stability always up to one."""
+    errors = table[f"{measure}_se"].fillna(0.0) if f"{measure}_se" in table else 0.0
+    heights = (table[measure] + errors).fillna(0.0)  # stability of a single trial is not a number
+    top = max(float(heights.max()), 1.0 if measure == "stability" else 0.1)
+    if measure == "fdr":
+        top = max(top, float(table["target_fdr"].max()))
+    for axes in panels:
+        axes.set_ylim(-0.03 * top, 1.05 * top)
 
 
 def _target_line(axes: Any, table: pd.DataFrame, x: str, target: float | None) -> None:

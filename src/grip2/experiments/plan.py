@@ -25,6 +25,7 @@ SOURCES: dict[str, dict[str, Any]] = {
         "snr": 0.2,
         "hidden": 64,
         "support": 0,
+        "weights": "redrawn",  # in every trial, or "fixed"
         "redundancy_threshold": 0.98,
         "group_threshold": 0.90,
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -151,6 +151,8 @@ class _Loop:
         except BrokenProcessPool:
             self._died(pending)
             return True
+        except CancelledError:
+            raise RuntimeError("the Dask scheduler is gone. Finished trials are kept; run again to go on.") from None
         except Exception as error:  # the task could not be sent, or the cluster gave it up
             result = failed(pending.task, f"{type(error).__name__}: {error}")
         self.store.write(result.rows, result.design)

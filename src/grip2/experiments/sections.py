@@ -100,21 +100,25 @@ def hiv_sections(table: pd.DataFrame) -> list[Section]:
     level = _nearest(table, HIV_TARGET)
     ours = table[(table["target_fdr"] == level) & (table["ensemble"] == 1)]
     paper = hiv_tables()
-    average = average_over(ours, "drug")
     n_drugs = ours["drug"].nunique()
+    average = average_over(ours, "drug")
+    partial = [label(method) for method in average.loc[average["n_drug"] < n_drugs, "method"]]
+    average = average[average["n_drug"] == n_drugs]
+    left_out = f" Left out, because some drugs are missing: {', '.join(partial)}." if partial else ""
     whole = n_drugs == 7 and level == HIV_TARGET
     theirs = paper[paper["drug"] == "average"] if whole else paper[:0]
     found = [
         Section(
             "average-figure",
             f"Averages over {n_drugs} drugs, q = {level:g}",
-            f"Filled: ours. Open: the paper's. Dashed: the target. {EMPTY_NOTE}",
+            f"Filled: ours. Open: the paper's. Dashed: the target. {EMPTY_NOTE}{left_out}",
             beside_paper_figure(average, theirs),
         ),
         Section(
             "average",
             f"Averages over {n_drugs} drugs, q = {level:g}",
-            "In brackets the mean of the drugs' standard errors, as in the paper; the average itself is known better.",
+            "In brackets the mean of the drugs' standard errors, as in the paper; the average itself is known better."
+            + left_out,
             table=_beside_paper(average, theirs),
         ),
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -92,11 +93,23 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # Transactions are opened by hand: "BEGIN IMMEDIATE" waits for the other writer instead of failing late.
             self._connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
-            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._write_ahead()
             self._connection.execute("PRAGMA synchronous=NORMAL")
             self._prepare()
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{self.path}: not a usable trial store ({error}).") from None
+
+    def _write_ahead(self) -> None:
+        """Switch the journal; where another process is doing the same, SQLite refuses at once instead of waiting."""
+        end = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.05)
 
     def _prepare(self) -> None:
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]

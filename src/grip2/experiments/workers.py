@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -80,8 +81,12 @@ class DaskWorkers:
             self._client = Client(address, set_as_default=False)
         except (OSError, ValueError) as error:
             raise ValueError(f"--scheduler: no Dask scheduler answers at {address} ({error}).") from None
-        self.capacity = max(1, sum(self._client.nthreads().values()))
         self.executor: Executor = self._client.get_executor(pure=False)
+
+    @property
+    def capacity(self) -> int:
+        """Tasks that run at once; workers may come and go."""
+        return max(1, sum(self._client.nthreads().values()))
 
     def __enter__(self) -> DaskWorkers:
         return self
@@ -117,7 +122,11 @@ def prepare_worker(threads: int) -> None:
 
 
 def _leave_with_parent() -> None:
-    """A worker whose parent was killed must not stay behind, waiting for tasks for ever."""
+    """A worker whose parent was killed must not stay behind, waiting for tasks for ever.
+
+    An interrupt from the keyboard is the parent's business: it ends its workers itself.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_wait_and_leave, args=[parent], daemon=True).start()

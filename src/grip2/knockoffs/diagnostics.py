@@ -276,7 +276,7 @@ def _judge(
         shown = ", ".join(low[:5]) + (f" and {len(low) - 5} more" if len(low) > 5 else "")
         limits.append(
             f"{len(low)} of {p} features have a correlation of {_LOW_POWER_CORRELATION} or more with their knockoff "
-            f"(s near 0), so little power: {shown}. Use s='mvr', or group features."
+            f"(s near 0), so little power: {shown}. Group features, or use s='mvr'."
         )
     if detectable > _TOO_FEW_ROWS:
         limits.append(

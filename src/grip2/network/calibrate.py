@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +14,19 @@ from grip2.network.losses import LOSSES, choose_loss
 from grip2.network.mlp import forward
 from grip2.network.penalty import group_penalty
 from grip2.network.schedule import Schedule
-from grip2.network.train import TrainingConfig, train
+from grip2.network.train import Progress, TrainingConfig, train
 
 # Omega and its approach in units of lambda*, the strength that predicts best; chosen on linear, absolute-value, product,
 # sign and sine signals with n from 1,000 to 10,000.
 OMEGA_AROUND_BEST = (1.0, 5.0)
 APPROACH_FROM_BEST = 0.1
 WARMUP_STEPS = 300
+
+# Steps of the calibration runs: at most as many as the run they serve.
+HELD_OUT_STEPS = 1500
+RATIO_STEPS = 500
+PILOT_BLOCKS, LONGEST_BLOCK = 8, 200
+PILOT_STEPS = PILOT_BLOCKS * LONGEST_BLOCK
 
 
 def calibrate_held_out(
@@ -30,8 +37,8 @@ def calibrate_held_out(
     config: TrainingConfig,
     rng: np.random.Generator,
     search: tuple[float, float] = (1e-3, 2.0),
-    steps: int = 1500,
     held_out_share: float = 0.2,
+    progress: Progress | None = None,
 ) -> tuple[Schedule, dict[str, Any]]:
     """Anchor Omega at lambda*, the strength that predicts held-out rows best along an ascending path (not in the paper).
 
@@ -49,9 +56,10 @@ def calibrate_held_out(
         x[kept],
         y[kept],
         task=task,
-        config=replace(config, schedule=path, steps=steps),
+        config=replace(config, schedule=path, steps=min(HELD_OUT_STEPS, max(config.steps, 3 * path.block_size))),
         rng=rng,
         held_out=(x[held_out], y[held_out]),
+        progress=progress,
     )
     assert run.held_out_loss is not None
     # Neighbouring blocks average out the noise of a single evaluation.
@@ -90,22 +98,23 @@ def calibrate_gradient_ratio(
     config: TrainingConfig,
     rng: np.random.Generator,
     ratio: tuple[float, float],
-    pilot_steps: int = 500,
     max_rows: int = 10_000,
+    progress: Progress | None = None,
 ) -> tuple[tuple[float, float], dict[str, Any]]:
     """The paper's rule (section 2.4): lambda such that ||grad_W R|| / ||grad_W L|| lies in [r_min, r_max].
 
-    "We perform a short calibration run": ``pilot_steps`` steps without penalty, then both gradients at that network. The
+    "We perform a short calibration run": 500 steps without penalty, then both gradients at that network. The
     gradient of R depends on a; the geometric mean over a uniform grid of [a_min, 1] is used, on which the paper is silent.
     """
     if not 0 < ratio[0] < ratio[1]:
         raise ValueError(f"gradient_ratio must satisfy 0 < r_min < r_max, got {ratio}.")
+    pilot_steps = min(RATIO_STEPS, config.steps)
     pilot = replace(
         config,
         schedule=Schedule(kind="fixed", lambda_min=0.0, lambda_max=0.0, block_size=pilot_steps),
         steps=pilot_steps,
     )
-    run = train(x, y, task=task, config=pilot, rng=rng)
+    run = train(x, y, task=task, config=pilot, rng=rng, progress=progress)
     loss_name, _ = choose_loss(task, y)
     rows = rng.permutation(len(x))[:max_rows]
     x_rows, y_rows = jnp.asarray(x[rows], jnp.float32), jnp.asarray(y[rows], jnp.float32)
@@ -131,28 +140,31 @@ def calibrate_block_size(
     config: TrainingConfig,
     rng: np.random.Generator,
     tolerance: float,
-    longest: int = 200,
-    pilot_blocks: int = 8,
     sustained: int = 5,
+    progress: Progress | None = None,
 ) -> tuple[int, dict[str, Any]]:
     """The paper's rule (section 2.5): M such that Delta(t) stays below delta for a sustained length in all pilot blocks.
 
     Delta(t) is the mean absolute change of the group norms at update t of a block. The paper gives no delta; here it is
-    ``tolerance`` times the mean group norm of the pilot run, and "sustained" is ``sustained`` updates in a row. Where some
-    pilot block never settles, M is ``longest``.
+    ``tolerance`` times the mean group norm of the pilot run, and "sustained" is ``sustained`` updates in a row. The longest block
+    tried is 200 updates, or a tenth of the run; where some pilot block has not settled by then, that is M, with a warning.
     """
-    pilot = replace(
-        config,
-        schedule=replace(config.schedule, block_size=longest),
-        steps=longest * pilot_blocks,
-        snapshot_every_step=True,
-    )
-    run = train(x, y, task=task, config=pilot, rng=rng)
-    norms = run.snapshots.reshape(pilot_blocks, longest, -1)
+    longest = min(LONGEST_BLOCK, max(config.steps // 10, sustained + 2))
+    schedule = replace(config.schedule, block_size=longest, approach_from=None, warmup=0)
+    pilot = replace(config, schedule=schedule, steps=longest * PILOT_BLOCKS, snapshot_every_step=True)
+    run = train(x, y, task=task, config=pilot, rng=rng, progress=progress)
+    norms = run.snapshots.reshape(PILOT_BLOCKS, longest, -1)
     change = np.abs(np.diff(norms, axis=1)).mean(axis=2)  # Delta(t), one row per block
     delta = tolerance * float(norms.mean())
     settled = [_first_sustained(row < delta, sustained) for row in change]
     size = max((longest if t is None else t + sustained + 1) for t in settled)
+    if any(t is None for t in settled):
+        warnings.warn(
+            f"block_size='auto': in {sum(t is None for t in settled)} of {PILOT_BLOCKS} pilot blocks the group norms were "
+            f"still moving after {longest} updates; blocks of {longest} are used. Snapshots may lag behind the penalty.",
+            UserWarning,
+            stacklevel=2,
+        )
     info = {"rule": "pilot run", "delta": delta, "settled_after": settled, "block_size": size}
     return size, info
 

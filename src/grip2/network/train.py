@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -70,7 +70,7 @@ class TrainingConfig:
 class TrainingRun:
     """What one run leaves behind; all arrays are NumPy.
 
-    ``importance`` is S, the mean of the snapshots over blocks (eq. 8 of the appendix). Row ``b`` of ``snapshots`` was
+    ``importance`` is S, the mean of the snapshots over blocks (eq. 10, in the appendix). Row ``b`` of ``snapshots`` was
     taken under (``snapshot_lambda[b]``, ``snapshot_a[b]``): together they are the regularization surface.
     """
 
@@ -127,7 +127,7 @@ def train(
 
     ``held_out`` is a pair (x, y) of rows that take no part in training; their loss is recorded with every snapshot.
     """
-    return _run(x, y, task, config, [rng], progress, held_out=held_out, batched=False)[0]
+    return _run(x, y, task, [config], [rng], progress, held_out=held_out, batched=False)[0]
 
 
 def train_batch(
@@ -137,16 +137,19 @@ def train_batch(
     task: str,
     config: TrainingConfig,
     rngs: Sequence[np.random.Generator],
+    schedules: Sequence[Schedule] | None = None,
     progress: Progress | None = None,
 ) -> list[TrainingRun]:
     """Train one network per generator as a single batched computation; pays where networks are small.
 
     ``x`` is (rows, inputs), shared by all members, or (members, rows, inputs), with ``y`` (members, rows), one table
-    each. Every member equals, up to rounding, the run `train` makes with the same generator.
+    each. ``schedules`` gives every member a schedule of its own; they must agree on when snapshots are taken. Every member
+    equals, up to rounding, the run `train` makes with the same generator.
     """
     if np.ndim(x) == 3 and len(x) != len(rngs):
         raise ValueError(f"train_batch: {len(x)} tables for {len(rngs)} generators.")
-    return _run(x, y, task, config, rngs, progress, batched=True)
+    configs = [replace(config, schedule=schedule) for schedule in schedules or [config.schedule] * len(rngs)]
+    return _run(x, y, task, configs, rngs, progress, batched=True)
 
 
 def predict(parameters: Parameters, x: np.ndarray) -> np.ndarray:
@@ -164,7 +167,7 @@ def _run(
     x: np.ndarray,
     y: np.ndarray,
     task: str,
-    config: TrainingConfig,
+    configs: Sequence[TrainingConfig],
     rngs: Sequence[np.random.Generator],
     progress: Progress | None,
     *,
@@ -173,10 +176,14 @@ def _run(
 ) -> list[TrainingRun]:
     enable_cache()
     n_rows, n_inputs = np.shape(x)[-2:]
-    loss_name, n_outputs = choose_loss(task, y)
-    layouts = [lay_out(n_rows, n_inputs, n_outputs, config, rng) for rng in rngs]
+    config = configs[0]
+    # A class may be absent from the training rows; labels of the held-out ones count too.
+    loss_name, n_outputs = choose_loss(task, y if held_out is None else np.concatenate([y, held_out[1]]))
+    layouts = [lay_out(n_rows, n_inputs, n_outputs, own, rng) for own, rng in zip(configs, rngs, strict=True)]
     n_steps = len(layouts[0].regimes.lambda_)
     snapshot_steps = layouts[0].regimes.snapshot_steps
+    if any(not np.array_equal(layout.regimes.snapshot_steps, snapshot_steps) for layout in layouts):
+        raise ValueError("train_batch: the schedules of a batch must take their snapshots after the same steps.")
     capacity = _chunk_capacity(layouts, n_rows, n_steps)
     records: list[tuple[Recorded, int, int]] = []
 
@@ -283,7 +290,7 @@ def _check_finite(record: Recorded, count: int, done: int, config: TrainingConfi
     bad = ~np.isfinite(record.losses[..., :count])
     if bad.any():
         step = done + int(np.min(np.nonzero(bad)[-1])) + 1
-    elif not np.isfinite(record.snapshots).all():
+    elif not (np.isfinite(record.snapshots).all() and np.isfinite(record.held_out).all()):
         step = done + count
     else:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import Any
 
 import matplotlib as mpl
@@ -47,7 +48,9 @@ def statistics_figure(result: SelectionResult) -> Figure:
         shown = f"the {len(order)} largest of {len(result.W)}" if len(result.W) > len(order) else "all"
         axes.set_xlabel(f"features by |W| ({shown})")
         axes.set_ylabel("W  (feature minus knockoff)")
-        axes.set_xticks(range(len(order)), [result.feature_names[j] for j in order], rotation=90, fontsize=6.5)
+        axes.set_xticks(
+            range(len(order)), [result.feature_names[j] for j in order], rotation=90, fontsize=6.5, parse_math=False
+        )
         axes.set_xlim(-0.8, len(order) - 0.2)
         axes.legend(frameon=False, loc="upper right")
     return figure
@@ -74,7 +77,9 @@ def surface_figure(result: SelectionResult, feature: str | None = None) -> Figur
 def to_svg(figure: Figure) -> str:
     """The figure as an SVG element, ready to stand in a page."""
     buffer = io.StringIO()
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        # The page's own font draws the text; that matplotlib's lacks a letter does not matter.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
@@ -86,5 +91,5 @@ def _panel(axes: mpl.axes.Axes, surface: Surface, activity: np.ndarray, title: s
     )
     axes.set_xscale("log")
     axes.set_xlabel("lambda  (penalty strength)")
-    axes.set_title(title, fontsize=9)
+    axes.set_title(title, fontsize=9, parse_math=False)
     return points

@@ -12,7 +12,7 @@ from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic
-from grip2.statistics.grip import BATCH_BELOW_FLOPS, PAPER_SETTINGS
+from grip2.statistics.grip import BATCH_BELOW_FLOPS, BATCH_DRAWS, PAPER_SETTINGS
 from grip2.statistics.inputs import distinct, paired_inputs, response
 
 SHARED_SETTINGS = ("steps", "hidden", "depth", "batch_size", "learning_rate")
@@ -60,7 +60,7 @@ class NetworkAttribution(Statistic):
         task: str,
         progress: Progress | None,
     ) -> list[Importance]:
-        if len(pairs) > 1 and not self._is_small(*pairs[0][0].shape):
+        if len(pairs) > 1 and self.draws_together(*pairs[0][0].shape) == 1:
             return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
         target = response(y, task)
         streams = [rng.spawn(2) for rng in rngs]
@@ -101,9 +101,9 @@ class NetworkAttribution(Statistic):
             clip_norm=self.clip_norm,
         )
 
-    def _is_small(self, n_rows: int, n_features: int) -> bool:
+    def draws_together(self, n_rows: int, n_features: int) -> int:
         weights = 2 * n_features * self.hidden + (self.depth - 1) * self.hidden**2
-        return weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS
+        return BATCH_DRAWS if weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS else 1
 
 
 def some_rows(Z: np.ndarray, count: int | None, rng: np.random.Generator) -> np.ndarray:

@@ -34,6 +34,10 @@ class Statistic(BaseEstimator, ABC):
     # True for statistics that see the data only through [X, Xk]'[X, Xk] and [X, Xk]'y: the fixed-X guarantee needs it.
     gram_based: ClassVar[bool] = False
 
+    def draws_together(self, n_rows: int, n_features: int) -> int:
+        """How many knockoff copies it pays to score in one call of `importances`; 1 where nothing is shared."""
+        return 1
+
     def importance(
         self,
         X: np.ndarray,
@@ -101,10 +105,18 @@ class Statistic(BaseEstimator, ABC):
 
 
 def standardise(values: np.ndarray) -> np.ndarray:
-    """Columns (or one vector) to mean 0 and standard deviation 1; a constant column becomes zero."""
-    centred = values - values.mean(axis=0)
-    scale = centred.std(axis=0)
-    return centred / np.where(scale > 0, scale, 1.0)
+    """Columns (or one vector) to mean 0 and standard deviation 1; a constant column becomes zero.
+
+    Sums are taken in double precision: in single precision the mean of many rows far from zero is wrong.
+    """
+    centred = values - values.mean(axis=0, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        scale = centred.std(axis=0, dtype=np.float64)
+    if not np.isfinite(scale).all():
+        raise ValueError(
+            "values are too large for their squares to be computed; divide the columns by a constant first."
+        )
+    return (centred / np.where(scale > 0, scale, 1.0)).astype(values.dtype, copy=False)
 
 
 def share_progress(progress: Progress | None, part: int, parts: int) -> Progress | None:
@@ -114,10 +126,24 @@ def share_progress(progress: Progress | None, part: int, parts: int) -> Progress
     return lambda done, total: progress(part * total + done, parts * total)
 
 
+def split_progress(progress: Progress | None, *sizes: int) -> list[Progress | None]:
+    """One callback for each of several stages of the given sizes; together they report the progress of the whole."""
+    if progress is None:
+        return [None] * len(sizes)
+    whole = sum(sizes)
+
+    def stage(before: int, size: int) -> Progress:
+        return lambda done, total: progress(before + size * done // max(1, total), whole)
+
+    return [stage(sum(sizes[:k]), size) for k, size in enumerate(sizes)]
+
+
 def _matrix(values: np.ndarray, name: str, who: str) -> np.ndarray:
     values = np.asarray(values)
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64)
+    # One layout in memory: sums over it then do not depend on how the caller stored the table.
+    values = np.ascontiguousarray(values)
     if values.ndim != 2:
         raise ValueError(f"{who}: {name} must be two-dimensional, got shape {values.shape}.")
     if not np.isfinite(values).all():

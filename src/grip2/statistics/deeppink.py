@@ -17,7 +17,7 @@ import numpy as np
 from grip2.network.pairwise import PairwiseConfig, pairwise_importance, train_pairwise
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic
-from grip2.statistics.grip import BATCH_BELOW_FLOPS, PAPER_SETTINGS
+from grip2.statistics.grip import BATCH_BELOW_FLOPS, BATCH_DRAWS, PAPER_SETTINGS
 from grip2.statistics.inputs import distinct, paired_inputs, response
 
 
@@ -97,6 +97,11 @@ class DeepPINK(Statistic):
     ) -> Importance:
         return self._importances([(X, Xk)], y, rngs=[rng], task=task, progress=progress)[0]
 
+    def draws_together(self, n_rows: int, n_features: int) -> int:
+        config = self._config(n_rows, n_features)
+        weights = config.hidden * (n_features + (config.depth - 1) * config.hidden)
+        return BATCH_DRAWS if weights * config.batch_size < BATCH_BELOW_FLOPS else 1
+
     def _importances(
         self,
         pairs: Sequence[tuple[np.ndarray, np.ndarray]],
@@ -108,8 +113,7 @@ class DeepPINK(Statistic):
     ) -> list[Importance]:
         n, p = pairs[0][0].shape
         config = self._config(n, p)
-        small = config.hidden * (p + (config.depth - 1) * config.hidden) * config.batch_size < BATCH_BELOW_FLOPS
-        if len(pairs) > 1 and not small:
+        if len(pairs) > 1 and self.draws_together(n, p) == 1:
             return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
         runs = train_pairwise(
             [paired_inputs(X, Xk, np.float32) for X, Xk in distinct(pairs)],

@@ -7,21 +7,30 @@ good as the knockoffs.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from grip2.network.calibrate import calibrate_block_size, calibrate_gradient_ratio, calibrate_held_out
+from grip2.network.calibrate import (
+    HELD_OUT_STEPS,
+    PILOT_STEPS,
+    RATIO_STEPS,
+    calibrate_block_size,
+    calibrate_gradient_ratio,
+    calibrate_held_out,
+)
 from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance, Surface
-from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.base import Progress, Statistic, split_progress
 from grip2.statistics.inputs import distinct, paired_inputs, response
 
 # Below this many multiply-adds per step a network leaves the cores idle, and training several as one batch pays.
 BATCH_BELOW_FLOPS = 2e7
+BATCH_DRAWS = 8
 
 Range = tuple[float, float]
 
@@ -120,8 +129,9 @@ class GroupRegularizationPersistence(Statistic):
     ) -> Importance:
         Z, target = paired_inputs(X, Xk, np.float32), response(y, task)
         for_calibration, for_training = rng.spawn(2)
-        config, chosen = self._calibrated(Z, target, task, for_calibration)
-        run = train(Z, target, task=task, config=config, rng=for_training, progress=progress)
+        calibrating, training = split_progress(progress, self._calibration_steps(), self.steps + self.warmup)
+        config, chosen = self._calibrated(Z, target, task, for_calibration, calibrating)
+        run = train(Z, target, task=task, config=config, rng=for_training, progress=training)
         return _to_importance(run, config, chosen)
 
     def _importances(
@@ -133,29 +143,42 @@ class GroupRegularizationPersistence(Statistic):
         task: str,
         progress: Progress | None,
     ) -> list[Importance]:
-        if len(pairs) == 1 or not self._is_small(*pairs[0][0].shape):
+        own = distinct(pairs)
+        shared = len(own) == 1
+        alone = self.draws_together(*pairs[0][0].shape) == 1 or (self.block_size == "auto" and not shared)
+        if len(pairs) == 1 or alone:
             return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
-        # Strength and block size are chosen once, on the first copy: all copies have the same distribution.
         streams = [rng.spawn(2) for rng in rngs]
-        tables, target = np.stack([paired_inputs(X, Xk, np.float32) for X, Xk in distinct(pairs)]), response(y, task)
-        config, chosen = self._calibrated(tables[0], target, task, streams[0][0])
-        shared = len(tables) == 1
+        tables, target = np.stack([paired_inputs(X, Xk, np.float32) for X, Xk in own]), response(y, task)
+        # Each table is calibrated by itself: a choice made on one knockoff copy is not symmetric in the pairs of another.
+        stages = split_progress(progress, *[self._calibration_steps()] * len(own), self.steps * len(pairs))
+        settings = [
+            self._calibrated(table, target, task, stream[0], stage)
+            for table, stream, stage in zip(tables, streams, stages, strict=False)
+        ]
+        settings = settings * len(pairs) if shared else settings
         runs = train_batch(
             tables[0] if shared else tables,
             target if shared else np.broadcast_to(target, (len(tables), len(target))),
             task=task,
-            config=config,
+            config=settings[0][0],
+            schedules=[config.schedule for config, _ in settings],
             rngs=[for_training for _, for_training in streams],
-            progress=progress,
+            progress=stages[-1],
         )
-        return [_to_importance(run, config, chosen) for run in runs]
+        return [_to_importance(run, *setting) for run, setting in zip(runs, settings, strict=True)]
 
-    def _is_small(self, n_rows: int, n_features: int) -> bool:
+    def draws_together(self, n_rows: int, n_features: int) -> int:
         weights = 2 * n_features * self.hidden + (self.depth - 1) * self.hidden**2
-        return weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS
+        return BATCH_DRAWS if weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS else 1
+
+    def _calibration_steps(self) -> int:
+        """Steps spent before the run itself, for the progress bar."""
+        omega = {"auto": HELD_OUT_STEPS, "gradient_ratio": RATIO_STEPS}.get(str(self.omega), 0)
+        return min(omega, self.steps) + (PILOT_STEPS if self.block_size == "auto" else 0)
 
     def _calibrated(
-        self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator
+        self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, progress: Progress | None
     ) -> tuple[TrainingConfig, dict[str, Any]]:
         """The training configuration with every "auto" replaced, and a record of how.
 
@@ -163,24 +186,32 @@ class GroupRegularizationPersistence(Statistic):
         """
         config = self._config()
         chosen: dict[str, Any] = {}
+        pilot = PILOT_STEPS if self.block_size == "auto" else 0
+        for_omega, for_block = split_progress(progress, self._calibration_steps() - pilot, pilot)
         if isinstance(self.omega, str):
-            schedule, chosen["omega"] = self._calibrated_schedule(Z, y, task, config, rng)
+            schedule, chosen["omega"] = self._calibrated_schedule(Z, y, task, config, rng, for_omega)
             config = replace(config, schedule=schedule)
         if self.block_size == "auto":
             size, chosen["block_size"] = calibrate_block_size(
-                Z, y, task=task, config=config, rng=rng, tolerance=self.block_tolerance
+                Z, y, task=task, config=config, rng=rng, tolerance=self.block_tolerance, progress=for_block
             )
             config = replace(config, schedule=replace(config.schedule, block_size=size))
         return config, chosen
 
     def _calibrated_schedule(
-        self, Z: np.ndarray, y: np.ndarray, task: str, config: TrainingConfig, rng: np.random.Generator
+        self,
+        Z: np.ndarray,
+        y: np.ndarray,
+        task: str,
+        config: TrainingConfig,
+        rng: np.random.Generator,
+        progress: Progress | None,
     ) -> tuple[Schedule, dict[str, Any]]:
         if self.omega == "auto":
-            return calibrate_held_out(Z, y, task=task, config=config, rng=rng)
+            return calibrate_held_out(Z, y, task=task, config=config, rng=rng, progress=progress)
         if self.omega == "gradient_ratio":
             (lo, hi), info = calibrate_gradient_ratio(
-                Z, y, task=task, config=config, rng=rng, ratio=self.gradient_ratio
+                Z, y, task=task, config=config, rng=rng, ratio=self.gradient_ratio, progress=progress
             )
             return replace(config.schedule, lambda_min=lo, lambda_max=hi), info
         raise ValueError(
@@ -189,6 +220,14 @@ class GroupRegularizationPersistence(Statistic):
         )
 
     def _config(self) -> TrainingConfig:
+        who = type(self).__name__
+        for name in ("steps", "hidden", "depth", "warmup"):
+            if not isinstance(getattr(self, name), numbers.Integral):
+                raise ValueError(f"{who}: {name} must be a whole number, got {getattr(self, name)!r}.")
+        if not isinstance(self.omega, str) and np.shape(self.omega) != (2,):
+            raise ValueError(
+                f"{who}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), got {self.omega!r}."
+            )
         lo, hi = (1.0, 1.0) if isinstance(self.omega, str) else self.omega
         if isinstance(self.block_size, str) and self.block_size != "auto":
             raise ValueError(
