@@ -106,7 +106,8 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=errors) as bar:
+    # Trials may take minutes each: an estimate needs a longer memory than rich's half minute.
+    with Bar(*columns, console=errors, speed_estimate_period=3600) as bar:
         task = bar.add_task(label, total=None, failures="")
 
         def update(progress: Progress) -> None:

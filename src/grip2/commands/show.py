@@ -79,7 +79,7 @@ def warnings_as_notices() -> Iterator[None]:
 
 
 def notice(text: str) -> None:
-    errors.print("note:", text, style="dim", markup=False)
+    errors.print("note:", text, style="dim", markup=False, soft_wrap=True)
 
 
 def show_selection(result: SelectionResult) -> None:

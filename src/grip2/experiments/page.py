@@ -44,7 +44,7 @@ def write_report(plan: Plan, store: Store, folder: Path) -> Path:
 
 def markdown(table: pd.DataFrame) -> str:
     """A table as Markdown."""
-    lines = ["| " + " | ".join(str(name).strip() for name in table.columns) + " |"]
+    lines = ["| " + " | ".join(str(name) for name in table.columns) + " |"]
     lines.append("|" + "|".join(" --- " if k == 0 else " ---: " for k in range(table.shape[1])) + "|")
     lines += ["| " + " | ".join(str(value) for value in row) + " |" for row in table.itertuples(index=False)]
     return "\n".join(lines) + "\n"

@@ -177,11 +177,12 @@ def _beside_paper(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
         {
             "Method": [label(method) for method in ours["method"]],
             "Power (SE)": _with_errors(ours, "power"),
-            "paper": _with_errors(theirs, "power"),
+            "paper: power": _with_errors(theirs, "power"),
             "Realised FDR (SE)": _with_errors(ours, "fdr"),
-            "paper ": _with_errors(theirs, "fdr"),
+            "paper: FDR": _with_errors(theirs, "fdr"),
             "Stability": [_number(value) for value in ours["stability"]],
-            "paper  ": [_number(value) for value in theirs["stability"]],
+            "paper: stability": [_number(value) for value in theirs["stability"]],
+            "Trials": ours["trials"].to_numpy(),
             "Seconds": [f"{value:.2f}" for value in ours["seconds"]],
         }
     )
