@@ -1,6 +1,6 @@
 """Draw the pictures of the README from the demo's own result.
 
-    grip2 demo --out grip2-demo --force && python docs/make_images.py grip2-demo
+grip2 demo --out grip2-demo --force && python docs/make_images.py grip2-demo
 """
 
 from __future__ import annotations
