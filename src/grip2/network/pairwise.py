@@ -26,6 +26,10 @@ from grip2.network.train import CHUNK_FLOPS, CHUNK_STEPS_MAX, NonFiniteTrainingE
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"elu": jax.nn.elu, "relu": jax.nn.relu}
 
 
+# First layers of at most this many units absorb the filters instead of filtering the rows.
+NARROW = 16
+
+
 class PairwiseParameters(NamedTuple):
     filters: Any  # (2, p): row 0 holds z, row 1 holds z~
     filter_bias: Any  # (p,)
@@ -80,12 +84,24 @@ def pairwise_importance(parameters: PairwiseParameters) -> np.ndarray:
 
 def pairwise_forward(parameters: PairwiseParameters, x: Any, activation: str) -> Any:
     """Network outputs, shape (rows, outputs), for rows of (p originals, p knockoffs)."""
+    hidden = _first_layer(parameters, x)
+    for layer in parameters.layers[1:]:
+        hidden = ACTIVATIONS[activation](hidden) @ layer.weight + layer.bias
+    return hidden
+
+
+def _first_layer(parameters: PairwiseParameters, x: Any) -> Any:
+    """Filters and first layer together; before its activation.
+
+    Filtering every row costs a pass over the table. Where the layer is narrow it is cheaper to multiply its weights by the
+    filters instead: (z x + z~ x~) W = [x, x~] [z W; z~ W].
+    """
     p = x.shape[1] // 2
-    filters = parameters.filters
-    hidden = filters[0] * x[:, :p] + filters[1] * x[:, p:] + parameters.filter_bias
-    for layer in parameters.layers[:-1]:
-        hidden = ACTIVATIONS[activation](hidden @ layer.weight + layer.bias)
-    return hidden @ parameters.layers[-1].weight + parameters.layers[-1].bias
+    filters, (weight, bias) = parameters.filters, parameters.layers[0]
+    if weight.shape[-1] <= NARROW:
+        both = jnp.concatenate([filters[0][:, None] * weight, filters[1][:, None] * weight])
+        return x @ both + parameters.filter_bias @ weight + bias
+    return (filters[0] * x[:, :p] + filters[1] * x[:, p:] + parameters.filter_bias) @ weight + bias
 
 
 def initialise_pairwise(
@@ -118,7 +134,8 @@ def train_pairwise(
     batch = min(config.batch_size, n_rows)
     streams = [rng.spawn(2) for rng in rngs]
     started = [initialise_pairwise(n_inputs // 2, n_outputs, config, both[0]) for both in streams]
-    rows = np.stack([minibatches(n_rows, batch, config.steps, both[1]) for both in streams])
+    # All rows at every step need no numbers: their order does not matter.
+    rows = np.stack([_rows(n_rows, batch, config.steps, both[1]) for both in streams])
     shared = len(tables) == 1
     x = jnp.asarray(tables[0] if shared else np.stack(tables), jnp.float32)
     targets = jnp.asarray(y, jnp.float32)
@@ -131,7 +148,7 @@ def train_pairwise(
     done, stopped = 0, False
     while done < config.steps and not stopped:
         count = min(capacity, config.steps - done)
-        plan = np.zeros((len(rngs), capacity, batch), np.int32)
+        plan = np.zeros((len(rngs), capacity, rows.shape[2]), np.int32)
         plan[:, :count] = rows[:, done : done + count]
         state, found = run(state, x, targets, jnp.asarray(plan), count, *numbers)
         losses.append(np.asarray(found)[:, :count])
@@ -145,6 +162,11 @@ def train_pairwise(
     reason = "all steps done" if done == config.steps else f"stopped by the caller after {done} steps"
     trained, curve = jax.tree.map(np.asarray, state[0]), np.concatenate(losses, axis=1)
     return [PairwiseRun(jax.tree.map(lambda leaf, k=k: leaf[k], trained), curve[k], reason) for k in range(len(rngs))]
+
+
+def _rows(n_rows: int, batch: int, steps: int, rng: np.random.Generator) -> np.ndarray:
+    """Row numbers (steps, batch); (steps, 0) where every step takes all rows."""
+    return minibatches(n_rows, batch, steps, rng) if batch < n_rows else np.zeros((steps, 0), np.int32)
 
 
 def _optimiser(learning_rate: Any) -> optax.GradientTransformation:
@@ -180,7 +202,8 @@ def _advance(
 
     def step(t: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
         (parameters, optimiser), losses = carry
-        gradient, prediction = jax.grad(objective, has_aux=True)(parameters, x[rows[t]], y[rows[t]])
+        xb, yb = (x[rows[t]], y[rows[t]]) if rows.shape[1] else (x, y)
+        gradient, prediction = jax.grad(objective, has_aux=True)(parameters, xb, yb)
         updates, optimiser = update(gradient, optimiser)
         return (optax.apply_updates(parameters, updates), optimiser), losses.at[t].set(prediction)
 
