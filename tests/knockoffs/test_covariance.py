@@ -8,7 +8,14 @@ from sklearn.covariance import ledoit_wolf, ledoit_wolf_shrinkage
 
 from grip2.knockoffs import NumericalRepairWarning
 from grip2.knockoffs.base import row_blocks
-from grip2.knockoffs.covariance import ledoit_wolf_coefficient, scatter, shrink, shrunk_covariance, stabilised
+from grip2.knockoffs.covariance import (
+    ledoit_wolf_coefficient,
+    scatter,
+    shrink,
+    shrink_least,
+    shrunk_covariance,
+    stabilised,
+)
 from tests.knockoffs.cases import ar1, duplicated, normal_rows
 
 
@@ -46,9 +53,29 @@ def test_extra_shrinkage_is_added_and_clipped(X):
     np.testing.assert_allclose(full, np.trace(moments.covariance) / 15 * np.eye(15), atol=1e-14)
 
 
-def test_units_do_not_matter(X):
+def test_least_shrinkage_is_none_or_reaches_the_floor(X):
+    estimate = shrunk_covariance(X)
+    assert estimate.shrinkage == 0.0
+    np.testing.assert_allclose(estimate.covariance, np.cov(X.T), rtol=1e-10)
+    X[:, 1] = X[:, 0]
+    estimate = shrunk_covariance(X)
+    assert 0 < estimate.shrinkage <= 0.01 + 1e-12
+    root = np.sqrt(np.diag(estimate.covariance))
+    np.testing.assert_allclose(root, X.std(axis=0, ddof=1), rtol=1e-12)
+    assert np.linalg.eigvalsh(estimate.covariance / np.outer(root, root))[0] == pytest.approx(0.01, abs=1e-10)
+    assert shrink_least(scatter([np.vstack([np.eye(3), -np.eye(3)])]))[1] == 0.0
+
+
+def test_fewer_rows_than_twice_the_columns_are_left_to_ledoit_wolf(X):
+    assert shrunk_covariance(X[:29]).shrinkage == shrunk_covariance(X[:29], shrinkage="ledoit_wolf").shrinkage > 0.01
+    assert shrunk_covariance(X[:30]).shrinkage < 0.01 + 1e-12
+
+
+@pytest.mark.parametrize("rule", ["least", "ledoit_wolf"])
+def test_units_do_not_matter(X, rule):
     units = 10.0 ** np.arange(-7, 8)
-    plain, large = shrunk_covariance(X), shrunk_covariance(X * units + 5 * units)
+    plain = shrunk_covariance(X, shrinkage=rule)
+    large = shrunk_covariance(X * units + 5 * units, shrinkage=rule)
     np.testing.assert_allclose(large.covariance, plain.covariance * np.outer(units, units), rtol=1e-9)
     np.testing.assert_allclose(large.mean, (plain.mean + 5) * units, rtol=1e-9)
     np.testing.assert_allclose(np.diag(plain.covariance), X.var(axis=0, ddof=1), rtol=1e-12)

@@ -38,7 +38,10 @@ def least_squares(X: np.ndarray, Xk: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def simulate(
-    make: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]], statistic: Callable, seed: int
+    make: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]],
+    statistic: Callable,
+    seed: int,
+    signs: tuple[float, ...] = (-1.0, 1.0),
 ) -> tuple[dict[float, tuple[float, float]], float]:
     """Mean and standard error of the false discovery proportion at each level, and power at the last."""
     rng = np.random.default_rng(seed)
@@ -48,7 +51,7 @@ def simulate(
         X, Xk = make(rng)
         truth = rng.permutation(P) < SIGNALS
         Z = (X - X.mean(axis=0)) / X.std(axis=0)
-        y = Z[:, truth] @ rng.choice([-0.25, 0.25], SIGNALS) + rng.standard_normal(len(X))
+        y = Z[:, truth] @ (0.25 * rng.choice(signs, SIGNALS)) + rng.standard_normal(len(X))
         W = statistic(X, Xk, y)
         for q in LEVELS:
             selected = knockoff_threshold(W, q) <= W
@@ -90,6 +93,44 @@ def test_copula_knockoffs_of_heavy_tails(statistic):
         return X, CopulaKnockoffs().fit(X).sample(X, rng=rng)
 
     assert_controlled(simulate(make, statistic, seed=2), least_power=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statistic", [marginal, least_squares])
+@pytest.mark.parametrize("Sampler", [CopulaKnockoffs, GaussianKnockoffs])
+def test_estimated_correlations_and_signals_of_one_sign(Sampler, statistic):
+    """AR(1) 0.7 and signals that add up in their neighbours: the hardest case for estimated correlations."""
+
+    def make(rng):
+        X = normal_rows(N, ar1(P, 0.7), rng)
+        return X, Sampler().fit(X).sample(X, rng=rng)
+
+    assert_controlled(simulate(make, statistic, seed=6, signs=(1.0,)))
+
+
+@pytest.mark.slow
+def test_shrunk_correlations_lose_control_with_signals_of_one_sign():
+    """The twin of the test above: Ledoit-Wolf plus 0.01 makes knockoffs that follow their neighbours too little."""
+
+    def make(rng):
+        X = normal_rows(N, ar1(P, 0.7), rng)
+        return X, CopulaKnockoffs(shrinkage="ledoit_wolf").fit(X).sample(X, rng=rng)
+
+    (summary, _), q = simulate(make, marginal, seed=6, signs=(1.0,)), 0.2
+    mean, error = summary[q]
+    print(f"Ledoit-Wolf plus 0.01: {mean:.3f} +- {error:.3f}")
+    assert mean > q + 4 * error
+
+
+@pytest.mark.slow
+def test_copula_knockoffs_of_spiked_columns():
+    """60 % zeros, the rest continuous; signals of one sign: the hidden scores of the zeros keep their dependence."""
+
+    def make(rng):
+        X = np.maximum(normal_rows(N, ar1(P, 0.7), rng) - norm.ppf(0.6), 0)
+        return X, CopulaKnockoffs().fit(X).sample(X, rng=rng)
+
+    assert_controlled(simulate(make, marginal, seed=7, signs=(1.0,)))
 
 
 @pytest.mark.slow

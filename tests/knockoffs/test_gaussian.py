@@ -91,8 +91,11 @@ def test_estimated_covariance():
     rng = np.random.default_rng(3)
     X = normal_rows(N, uneven(P), rng)
     sampler = GaussianKnockoffs().fit(X)
-    assert 0 < sampler.shrinkage_ < 0.01
-    np.testing.assert_allclose(sampler.covariance_, np.cov(X.T), atol=0.01)
+    assert sampler.shrinkage_ == 0.0
+    np.testing.assert_allclose(sampler.covariance_, np.cov(X.T), rtol=1e-10)
+    shrunk = GaussianKnockoffs(shrinkage="ledoit_wolf").fit(X)
+    assert 0 < shrunk.shrinkage_ < 0.01
+    np.testing.assert_allclose(shrunk.covariance_, np.cov(X.T), atol=0.01)
     Xk = sampler.sample(X, rng=rng)
     assert largest_z(np.hstack([X, Xk]), joint(sampler.covariance_, sampler.s_)) < BOUND
 
@@ -168,6 +171,7 @@ def test_a_block_boundary_leaves_no_trace(monkeypatch):
         ({"covariance": np.eye(3)}, "covariance must be 4 x 4"),
         ({"mean": np.zeros(3)}, "mean must hold 4 values"),
         ({"s": "best"}, "s must be one of"),
+        ({"shrinkage": "none"}, "shrinkage must be 'least' or 'ledoit_wolf', got 'none'"),
     ],
 )
 def test_errors_say_what_to_do(settings, message):
@@ -181,4 +185,7 @@ def test_assumptions_name_what_was_estimated():
     exact = " ".join(GaussianKnockoffs(np.zeros(4), ar1(4, 0.5)).fit(X).assumptions())
     assert "exactly the one given" in exact
     assert "estimated" not in exact
-    assert "covariance was estimated" in " ".join(GaussianKnockoffs().fit(X).assumptions())
+    plain = " ".join(GaussianKnockoffs().fit(X).assumptions())
+    assert "covariance was estimated from the same rows, without shrinkage" in plain
+    shrunk = " ".join(GaussianKnockoffs(shrinkage="ledoit_wolf").fit(X).assumptions())
+    assert "nulls next to strong features look like discoveries" in shrunk

@@ -83,3 +83,8 @@ def test_errors_say_what_to_do():
         Ensemble(Noise(), 2, budget="all").importance(X, Xk, y, rng=rng)
     with pytest.raises(ValueError, match="2 steps cannot be split over 3 members"):
         Ensemble(Noise(2), 3).importance(X, Xk, y, rng=rng)
+
+
+def test_warm_up_is_split_too():
+    member = Ensemble(GRIP2((1e-2, 1e-1), steps=100, warmup=50), 5).member()
+    assert (member.steps, member.warmup) == (20, 10)

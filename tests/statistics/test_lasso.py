@@ -63,9 +63,11 @@ def test_collinear_columns_fall_back_to_the_grid():
     X[:, 5] = X[:, 0] + X[:, 1] - X[:, 2]
     Xk = X[:, ::-1].copy()  # the same columns in another order: as collinear as can be
     found = LassoPath().importance(X, Xk, y, rng=np.random.default_rng(0))
-    violation = lars_entry(moments(paired_inputs(X, Xk), y), 1e-3)[1]
-    assert (found.info["method"] == "grid") == (violation > LARS_VIOLATION_MAX)
+    assert found.info["method"] == "grid"
+    assert found.info["violation"] > LARS_VIOLATION_MAX
     assert np.isfinite(found.W).all()
+    with pytest.warns(UserWarning, match="left the lasso path"):
+        LassoPath("lars").importance(X, Xk, y, rng=np.random.default_rng(0))
 
 
 def test_more_columns_than_rows():
@@ -116,3 +118,24 @@ def test_errors_say_what_to_do():
         LassoPath("lars").importance(X, Xk, y > 0, rng=rng, task="classification")
     with pytest.raises(ValueError, match="one class only"):
         LassoCoefficient().importance(X, Xk, np.zeros(30), rng=rng, task="classification")
+
+
+def test_a_rare_class_is_spread_over_the_folds():
+    """100 rows, 2 of a third class: every training fold holds one of them, whatever the seed."""
+    rng = np.random.default_rng(0)
+    X, Xk = rng.standard_normal((2, 100, 4))
+    y = (X[:, 0] > 0).astype(float)
+    y[[3, 50]] = 2.0
+    for seed in range(10):
+        found = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(seed), task="classification")
+        assert np.argmax(found.W) == 0
+    y[50] = 1.0
+    with pytest.raises(ValueError, match="class 2 has a single row"):
+        LassoCoefficient().importance(X, Xk, y, rng=rng, task="classification")
+
+
+@pytest.mark.parametrize("statistic", [LassoCoefficient(n_lambdas=0), LassoCoefficient(ratio=2.0), LassoPath(ratio=0)])
+def test_bad_grids_are_refused(statistic):
+    X, Xk = np.random.default_rng(0).standard_normal((2, 30, 3))
+    with pytest.raises(ValueError, match="must be"):
+        statistic.importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
+from sklearn.linear_model import LassoCV, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
@@ -74,5 +75,25 @@ def test_mismatches_are_named():
         importance(FromEstimator(Ridge()), data()[2] > 0, "classification")
     with pytest.raises(ValueError, match="KNeighborsRegressor has neither coef_ nor feature_importances_"):
         importance(FromEstimator(KNeighborsRegressor()))
-    with pytest.raises(ValueError, match="steps that add or drop columns cannot be used"):
+    with pytest.raises(ValueError, match="keep every column in its place"):
         importance(FromEstimator(make_pipeline(PolynomialFeatures(), Ridge())))
+
+
+def test_steps_that_mix_columns_are_refused():
+    """Coefficients of principal components are not importances of features, though there are as many."""
+    X, Xk, y = np.random.default_rng(0).standard_normal((3, 100, 4))
+    y = X[:, 0] + 0.1 * y[:, 0]
+    mixing = FromEstimator(make_pipeline(PCA(), Ridge()))
+    with pytest.raises(ValueError, match="keep every column in its place"):
+        mixing.importance(X, Xk, y, rng=np.random.default_rng(0))
+    keeping = FromEstimator(make_pipeline(StandardScaler(), Ridge()))
+    assert np.argmax(keeping.importance(X, Xk, y, rng=np.random.default_rng(0)).W) == 0
+
+
+def test_splitters_of_folds_are_seeded():
+    X, Xk, y = np.random.default_rng(0).standard_normal((3, 60, 4))
+    y = X[:, 0] + y[:, 0]
+    statistic = FromEstimator(LassoCV(cv=KFold(5, shuffle=True)))
+    found = [statistic.importance(X, Xk, y, rng=np.random.default_rng(0)).W for _ in range(4)]
+    for again in found[1:]:
+        np.testing.assert_array_equal(again, found[0])

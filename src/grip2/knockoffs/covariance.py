@@ -9,7 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from grip2.knockoffs.base import NumericalRepairWarning, as_matrix, column_list, row_blocks
-from grip2.knockoffs.s_matrix._scale import correlation_scale, lift
+from grip2.knockoffs.s_matrix._scale import correlation_scale, lift, smallest_eigenvalue
+
+SHRINKAGE = ("least", "ledoit_wolf")
+# What the least shrinkage keeps the smallest eigenvalue of the correlation matrix at, or above.
+_FLOOR = 0.01
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,45 @@ def shrink(moments: Scatter, extra: float = 0.0) -> tuple[np.ndarray, float]:
     return (shrunk + shrunk.T) / 2, weight
 
 
+def shrink_least(moments: Scatter, floor: float = _FLOOR) -> tuple[np.ndarray, float]:
+    """``(1 - a) S + a diag(S)`` with the least a that keeps every eigenvalue of the correlation matrix at ``floor`` or above.
+
+    Usually a = 0. Shrinkage makes all correlations too small, so that the knockoff of a null feature follows its strong
+    neighbours less closely than the feature does; estimation error has no such direction.
+    """
+    S = (moments.covariance + moments.covariance.T) / 2
+    root = np.sqrt(np.diag(S))
+    smallest = smallest_eigenvalue(S / root[:, None] / root)
+    weight = 0.0 if smallest >= floor else (floor - smallest) / (1 - smallest)
+    return (1 - weight) * S + weight * np.diag(np.diag(S)), weight
+
+
+def shrink_by(rule: str, moments: Scatter, extra: float = 0.0) -> tuple[np.ndarray, float]:
+    """The covariance shrunk by a sampler's parameter ``shrinkage``, and the weight of the target.
+
+    "least" means Ledoit-Wolf where there are fewer than 2p rows: the correlation matrix is then singular or nearly so, and
+    repairing its smallest eigenvalue alone would leave mostly noise.
+    """
+    if rule == "least" and moments.n >= 2 * len(moments.mean):
+        return shrink_least(moments)
+    return shrink(moments, extra)
+
+
+def check_shrinkage(rule: object, who: str) -> None:
+    if rule not in SHRINKAGE:
+        raise ValueError(f"{who}: shrinkage must be {' or '.join(map(repr, SHRINKAGE))}, got {rule!r}.")
+
+
+def shrinkage_sentence(weight: float) -> str:
+    """What a sampler says about correlations estimated from the same rows."""
+    if weight == 0:
+        return "estimated from the same rows, without shrinkage, so control is approximate; the error shrinks as rows are added."
+    return (
+        f"estimated from the same rows and shrunk (weight {weight:.3g} on no correlation), so control is approximate: "
+        "shrinkage toward no correlation makes nulls next to strong features look like discoveries."
+    )
+
+
 def mean_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Column means and standard deviations, accumulated in float64."""
     mean = np.zeros(X.shape[1])
@@ -87,19 +130,22 @@ def check_not_constant(X: object, mean: np.ndarray, scale: np.ndarray, who: str)
         raise ValueError(f"{who}: every column must vary, got a constant {column_list(X, constant)}. Drop it.")
 
 
-def shrunk_covariance(X: object, *, who: str = "shrunk_covariance") -> CovarianceEstimate:
-    """Ledoit-Wolf on standardised columns, brought back to their units.
+def shrunk_covariance(
+    X: object, *, shrinkage: str = "least", who: str = "shrunk_covariance"
+) -> CovarianceEstimate:
+    """Shrinkage by one of the rules of ``shrink_by`` on standardised columns, brought back to their units.
 
-    The plain estimator shrinks toward equal variances, which is wrong for columns in different units;
+    The plain Ledoit-Wolf estimator shrinks toward equal variances, which is wrong for columns in different units;
     shrinking the correlation matrix toward the identity does not depend on units.
     """
+    check_shrinkage(shrinkage, who)
     matrix = as_matrix(X, who)
     if len(matrix) < 2:
         raise ValueError(f"{who}: at least two rows are needed to estimate a covariance, got {len(matrix)}.")
     mean, scale = mean_and_scale(matrix)
     check_not_constant(X, mean, scale, who)
     moments = scatter((matrix[rows] - mean) / scale for rows in row_blocks(matrix))
-    correlation, weight = shrink(moments)
+    correlation, weight = shrink_by(shrinkage, moments)
     return CovarianceEstimate(mean, correlation * np.outer(scale, scale), weight)
 
 

@@ -8,7 +8,13 @@ import numpy as np
 
 from grip2.knockoffs.base import KnockoffSampler, as_matrix, row_blocks
 from grip2.knockoffs.conditional import ConditionalGaussian
-from grip2.knockoffs.covariance import mean_and_scale, shrunk_covariance, stabilised
+from grip2.knockoffs.covariance import (
+    check_shrinkage,
+    mean_and_scale,
+    shrinkage_sentence,
+    shrunk_covariance,
+    stabilised,
+)
 from grip2.knockoffs.s_matrix import choose_s
 
 
@@ -18,10 +24,14 @@ class GaussianKnockoffs(KnockoffSampler):
     Parameters
     ----------
     mean, covariance : array or None
-        Of the rows of X. None: estimated in ``fit`` (sample mean, Ledoit-Wolf covariance on the correlation
-        scale).
+        Of the rows of X. None: estimated in ``fit`` (sample mean, covariance shrunk by ``shrinkage``).
     s : {"mvr", "maxent", "sdp", "equi"} or array
         How the diagonal of S is chosen, or its values in the units of the covariance.
+    shrinkage : {"least", "ledoit_wolf"}
+        How an estimated covariance is shrunk, on the correlation scale, toward no correlation. "least": only as much as
+        keeps the smallest eigenvalue of the correlations at 0.01, usually not at all; Ledoit-Wolf where there are
+        fewer than 2p rows. "ledoit_wolf": Ledoit-Wolf for any number of rows, which loses control of the false
+        discovery rate where nulls sit next to strong features of one sign.
 
     Attributes
     ----------
@@ -35,18 +45,21 @@ class GaussianKnockoffs(KnockoffSampler):
         mean: np.ndarray | None = None,
         covariance: np.ndarray | None = None,
         s: str | np.ndarray = "mvr",
+        shrinkage: str = "least",
     ) -> None:
         self.mean = mean
         self.covariance = covariance
         self.s = s
+        self.shrinkage = shrinkage
 
     def fit(self, X: np.ndarray, y: None = None) -> Self:
         """Estimate what was not given, choose s, factorise."""
         who = type(self).__name__
+        check_shrinkage(self.shrinkage, who)
         matrix = as_matrix(X, who)
         p = matrix.shape[1]
         if self.covariance is None:
-            estimate = shrunk_covariance(X, who=who)
+            estimate = shrunk_covariance(X, shrinkage=self.shrinkage, who=who)
             mean, Sigma = estimate.mean, estimate.covariance
             self.shrinkage_: float | None = estimate.shrinkage
         else:
@@ -83,11 +96,8 @@ class GaussianKnockoffs(KnockoffSampler):
         texts = ["The rows of X are independent draws from one multivariate normal distribution."]
         if known:
             texts.append(f"Its {' and '.join(known)} {'are' if len(known) == 2 else 'is'} exactly the one given.")
-        if self.covariance is None:
-            texts.append(
-                "Its covariance was estimated from the same rows (Ledoit-Wolf), so control is approximate; the error "
-                "shrinks as rows are added."
-            )
+        if self.shrinkage_ is not None:
+            texts.append(f"Its covariance was {shrinkage_sentence(self.shrinkage_)}")
         if self.mean is None:
             texts.append("Its mean was estimated from the same rows.")
         return texts + repairs(self.ridge_, self.jitter_)

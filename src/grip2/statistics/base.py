@@ -158,7 +158,12 @@ def _response(y: np.ndarray, n_rows: int, task: str, who: str) -> np.ndarray:
     if y.shape != (n_rows,):
         raise ValueError(f"{who}: y must have shape ({n_rows},) to match X, got {y.shape}.")
     if task == "classification":
-        return np.unique(y, return_inverse=True)[1].astype(np.float64)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError(f"{who}: y must be finite, got NaN or infinity.")
+        classes, numbers = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"{who}: y holds one class only ({classes[0]!r}), so nothing can be told apart.")
+        return numbers.astype(np.float64)
     y = y.astype(np.float64)
     if not np.isfinite(y).all():
         raise ValueError(f"{who}: y must be finite, got NaN or infinity.")

@@ -31,7 +31,8 @@ class DeepPINK(Statistic):
     Parameters
     ----------
     epochs : int
-        Passes over the rows.
+        Passes over the rows, of ``n / batch_size`` steps each: with the defaults n = 20,000 means 400,000 steps, many
+        minutes. ``DeepPINK(steps=5000, batch_size=256)`` is the budget of the other networks.
     steps : int or None
         Optimisation steps instead of epochs, for equal budgets; None: ``epochs``.
     hidden : int or None

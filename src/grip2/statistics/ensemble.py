@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from sklearn.base import clone
 
@@ -31,6 +35,10 @@ class Ensemble(Statistic):
 
     def member(self) -> Statistic:
         """The statistic that each member runs."""
+        if not isinstance(self.statistic, Statistic):
+            raise ValueError(f"Ensemble: statistic must be a statistic such as GRIP2(), got {self.statistic!r}.")
+        if not isinstance(self.k, numbers.Integral):
+            raise ValueError(f"Ensemble: k must be a whole number, got {self.k!r}.")
         if self.k < 1:
             raise ValueError(f"Ensemble: k must be at least 1, got {self.k}.")
         if self.budget not in ("split", "each"):
@@ -46,7 +54,10 @@ class Ensemble(Statistic):
             )
         if steps < self.k:
             raise ValueError(f"Ensemble: {steps} steps cannot be split over {self.k} members.")
-        return one.set_params(steps=steps // self.k)
+        changes = {"steps": steps // self.k}
+        if one.get_params().get("warmup"):
+            changes["warmup"] = one.get_params()["warmup"] // self.k
+        return one.set_params(**changes)
 
     def _importance(
         self,
@@ -62,10 +73,15 @@ class Ensemble(Statistic):
         info = {
             "k": self.k,
             "budget": self.budget,
-            "members": [dict(importance.info) for importance in found],
+            "members": [_without_curves(importance.info) for importance in found],
         }
         return Importance(
             np.mean([importance.original for importance in found], axis=0),
             np.mean([importance.knockoff for importance in found], axis=0),
             info,
         )
+
+
+def _without_curves(info: Mapping[str, Any]) -> dict[str, Any]:
+    """What a member reports, less its long arrays."""
+    return {name: value for name, value in info.items() if np.size(value) <= 20}

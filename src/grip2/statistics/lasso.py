@@ -6,6 +6,7 @@ logistic regression; several classes are scored one against the rest.
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from typing import Any
 
@@ -55,7 +56,11 @@ class LassoCoefficient(Statistic):
         progress: Progress | None,
     ) -> Importance:
         Z, p = paired_inputs(X, Xk), X.shape[1]
-        folds = draw_folds(len(Z), self.folds, rng)
+        _check_grid(self.n_lambdas, self.ratio, type(self).__name__)
+        try:
+            folds = draw_folds(len(Z), self.folds, rng, labels=y if task == "classification" else None)
+        except ValueError as error:
+            raise ValueError(f"{type(self).__name__}: {error}") from None
         with threads_for(Z):
             strength, info = self._fit(Z, y, folds, task)
         return Importance(strength[:p], strength[p:], info)
@@ -83,6 +88,13 @@ class LassoCoefficient(Statistic):
         return lambda_grid(largest, self.n_lambdas, self.ratio)
 
 
+def _check_grid(n_lambdas: int, ratio: float, who: str) -> None:
+    if not isinstance(n_lambdas, numbers.Integral) or n_lambdas < 2:
+        raise ValueError(f"{who}: n_lambdas must be a whole number of at least 2, got {n_lambdas!r}.")
+    if not 0 < ratio < 1:
+        raise ValueError(f"{who}: ratio must be in (0, 1), got {ratio!r}.")
+
+
 class LassoPath(Statistic):
     """Lasso path entry time (LAPA): S_j is the largest penalty at which coefficient j is not zero.
 
@@ -90,7 +102,8 @@ class LassoPath(Statistic):
     whose knots are the entry penalties themselves; on a grid every S_j is rounded down to a grid point.
 
     Ties: members of a pair that enter at one penalty (on a grid: between the same two points) get W_j = 0 and
-    are not selected at any level; columns that have not entered at the end of the path get S_j = 0.
+    are not selected at any level; columns that have not entered at the end of the path get S_j = 0. Of two identical
+    members the solver takes one alone; which one is a fair coin, by the random swap.
 
     Depends on the data through Gram matrices only (regression): valid with fixed-X knockoffs.
 
@@ -125,6 +138,7 @@ class LassoPath(Statistic):
     ) -> Importance:
         if self.method not in ("auto", "lars", "grid"):
             raise ValueError(f"LassoPath: method must be 'auto', 'lars' or 'grid', got {self.method!r}.")
+        _check_grid(self.n_lambdas, self.ratio, type(self).__name__)
         Z, p = paired_inputs(X, Xk), X.shape[1]
         with threads_for(Z):
             entry, info = self._entry(Z, y, task)
@@ -144,6 +158,13 @@ class LassoPath(Statistic):
             info = {"method": "lars", "violation": violation}
             if violation > LARS_VIOLATION_MAX and self.method == "auto":
                 info["method"] = "grid"
+            elif violation > LARS_VIOLATION_MAX:
+                warnings.warn(
+                    f"LassoPath: least angle regression left the lasso path (violation {violation:.1e} of the largest "
+                    "penalty): columns are nearly collinear. The statistic stays valid; method='auto' is exact.",
+                    UserWarning,
+                    stacklevel=2,
+                )
         if info["method"] == "grid":
             entry = self._grid_entry(problem)
         return entry, info

@@ -107,6 +107,8 @@ class LogisticPath:
                 if new_value <= value + 1e-12 * abs(value) or step < 1e-3:
                     break
                 step /= 2
+            if new_value > value + 1e-12 * abs(value):
+                break  # rounding hides any further descent
             b, b0, self.linear_predictor = new, new0, predictor
             gained, value = value - new_value, new_value
             if gained < tolerance * abs(value):

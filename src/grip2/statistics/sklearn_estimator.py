@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -58,10 +59,10 @@ def fit_and_read(
             f"FromEstimator: the task is {task}, but {type(estimator).__name__} is for the other kind of response."
         )
     model, p = clone(estimator), X.shape[1]
-    seeds = sorted(name for name in model.get_params() if name.split("__")[-1] == "random_state")
-    model.set_params(**{name: int(rng.integers(2**31)) for name in seeds})
+    _seed(model, rng)
     labels = y.astype(int) if task == "classification" else response(y, task)
     model.fit(paired_inputs(X, Xk), labels)
+    _check_columns(model, 2 * p)
     score = _read(model)
     if score.shape != (2 * p,):
         raise ValueError(
@@ -71,8 +72,37 @@ def fit_and_read(
     return Importance(score[:p], score[p:], {"estimator": repr(estimator)})
 
 
+def _seed(model: Any, rng: np.random.Generator) -> None:
+    """Give every part that draws at random a seed of ``rng``: parameters, and splitters of folds, which have none."""
+    for name, value in sorted(model.get_params().items()):
+        if name.split("__")[-1] == "random_state":
+            model.set_params(**{name: int(rng.integers(2**31))})
+        elif not hasattr(value, "get_params") and getattr(value, "random_state", 0) is None:
+            seeded = copy.copy(value)
+            seeded.random_state = int(rng.integers(2**31))
+            model.set_params(**{name: seeded})
+
+
+def _check_columns(model: Any, n_columns: int) -> None:
+    """Steps before the last must hand every column on in its place; principal components, say, are no features."""
+    inner = getattr(model, "best_estimator_", model)
+    if len(getattr(inner, "steps", ())) < 2:
+        return
+    names = [f"x{j}" for j in range(n_columns)]
+    try:
+        handed_on = list(inner[:-1].get_feature_names_out(names))
+    except AttributeError:
+        handed_on = []
+    if handed_on != names:
+        raise ValueError(
+            "FromEstimator: the steps before the last must keep every column in its place and say so by "
+            f"get_feature_names_out, got {', '.join(map(str, handed_on[:3])) or 'a step without it'}. "
+            "Steps that mix, add, drop or reorder columns cannot be used."
+        )
+
+
 def _read(model: Any) -> np.ndarray:
-    for inside in ("best_estimator_", "_final_estimator"):
+    for inside in ("best_estimator_", "_final_estimator", "regressor_"):
         if hasattr(model, inside):
             return _read(getattr(model, inside))
     if hasattr(model, "feature_importances_"):
