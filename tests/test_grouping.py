@@ -113,6 +113,11 @@ def test_constant_columns_are_dropped_with_a_word(table):
     assert not grouping.get_support()[-1]
 
 
+def test_constant_columns_only_are_an_error():
+    with pytest.raises(ValueError, match="CorrelationGrouping: at least one column must vary, got 3 constant ones"):
+        CorrelationGrouping().fit(np.ones((10, 3)))
+
+
 def test_pipeline_and_clone(table):
     pipeline = make_pipeline(CorrelationGrouping(group_threshold=0.8), StandardScaler())
     assert clone(pipeline).fit_transform(table).shape == (500, 3)

@@ -54,6 +54,10 @@ class CorrelationGrouping(SelectorMixin, BaseEstimator):
         matrix = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         varying = np.flatnonzero(np.ptp(matrix, axis=0) > 0)
         names = self._input_names()
+        if not len(varying):
+            raise ValueError(
+                f"CorrelationGrouping: at least one column must vary, got {matrix.shape[1]} constant ones only."
+            )
         if len(varying) < matrix.shape[1]:
             _warn_constant(np.setdiff1d(np.arange(matrix.shape[1]), varying), names)
         columns = matrix[:, varying].astype(float)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from grip2 import knockoffs
@@ -144,15 +145,42 @@ def test_one_column(Sampler):
     [
         (lambda X: X[:, 0], "rows and columns"),
         (lambda X: np.where(np.arange(6) == 2, np.nan, X), "NaN or infinity in column 2. Impute"),
-        (lambda X: np.where(np.arange(6) == 2, 1.0, X), "constant column 2"),
+        (lambda X: np.where(np.arange(6) == 2, 1.0, X), "a constant column 2. Drop it"),
+        (lambda X: np.where(np.arange(6) < 2, 0.1, X), "got constant columns 0, 1. Drop them"),
+        (lambda X: csr_array(X), "X must be a dense array, got a sparse one"),
+        (lambda X: X + 1j, "must hold real numbers, got complex"),
+        (lambda X: pd.DataFrame(X).convert_dtypes().mask(X > 3), "missing values in columns 0, .*Impute"),
         (lambda X: X.astype(str).astype(object) + "a", "must hold numbers"),
         (lambda X: X[:0], "rows and columns"),
     ],
-    ids=["vector", "nan", "constant", "text", "empty"],
+    ids=["vector", "nan", "constant", "constants", "sparse", "complex", "missing", "text", "empty"],
 )
 def test_bad_input_says_who_what_and_what_to_do(Sampler, X, change, message):
     with pytest.raises(ValueError, match=f"{Sampler.__name__}: .*{message}"):
         Sampler().fit(change(X))
+
+
+@EVERY
+def test_columns_keep_names_and_order(Sampler, X):
+    table = pd.DataFrame(X, columns=list("abcdef"))
+    sampler = Sampler().fit(table)
+    expected = sampler.sample(table, rng=RNG(0))
+    np.testing.assert_array_equal(
+        sampler.sample(table.to_numpy(), rng=RNG(0)), expected
+    )  # no names, nothing to compare
+    with pytest.raises(
+        ValueError, match=f"{Sampler.__name__}: columns must be those of fit.*'f' at position 0.*Reorder"
+    ):
+        sampler.sample(table[list("fedcba")], rng=RNG(0))
+    with pytest.raises(ValueError, match="got 'z' at position 5, where fit had 'f'"):
+        sampler.sample(table.rename(columns={"f": "z"}), rng=RNG(0))
+    sampler.fit(X).sample(table[list("abcdef")], rng=RNG(0))  # names of an earlier fit are forgotten
+
+
+@EVERY
+def test_one_number_is_no_s(Sampler, X):
+    with pytest.raises(ValueError, match=f"{Sampler.__name__}: s must hold 6 values"):
+        Sampler(s=0.1).fit(X)
 
 
 @EVERY

@@ -84,26 +84,33 @@ def test_margins_are_kept():
 def test_latent_scores_keep_the_dependence_of_discrete_columns():
     """Correlations of ten 0/1 columns made from scores of correlation 0.6, 20,000 rows, and those of their knockoffs.
 
-    Standard error of a difference 0.01: bound 0.06, false-alarm rate below 1e-7 for 45 pairs. Random ranks, the broken twin,
-    miss it by far.
+    Then those of X_j with the knockoff of X_k against those of X_j with X_k, j != k. Standard error of a difference 0.01:
+    bound 0.06, false-alarm rate below 1e-6 for 135 pairs. Random ranks, the broken twin of the first, and knockoffs
+    of other rows, that of the second, miss it by far.
     """
     X = (normal_rows(20_000, ar1(10, 0.6), RNG(0)) > 0).astype(float)
     upper = np.triu_indices(10, 1)
 
-    def error(discrete: str) -> float:
-        sampler = CopulaKnockoffs(discrete=discrete).fit(X)
-        Xk = sampler.sample(X, rng=RNG(1))
+    def error(Xk: np.ndarray) -> float:
         return float(np.abs(np.corrcoef(X.T) - np.corrcoef(Xk.T))[upper].max())
 
-    assert error("latent") < 0.06
-    assert error("ranks") > 0.15
+    def cross_error(Xk: np.ndarray) -> float:
+        cross = np.corrcoef(X.T, Xk.T)[:10, 10:]
+        return float(np.abs(np.corrcoef(X.T) - cross)[~np.eye(10, dtype=bool)].max())
+
+    latent, ranks = (CopulaKnockoffs(discrete=each).fit(X).sample(X, rng=RNG(1)) for each in ("latent", "ranks"))
+    assert error(latent) < 0.06
+    assert cross_error(latent) < 0.06
+    assert error(ranks) > 0.15
+    assert cross_error(RNG(2).permutation(latent)) > 0.15
 
 
 def test_latent_scores_keep_the_dependence_of_spiked_columns():
     """Eight columns with 70 % zeros and a continuous rest, scores of correlation 0.7 between neighbours, 10,000 rows.
 
-    Correlations of the knockoffs against those of the originals. Standard error of a difference about 0.015: bound 0.08,
-    false-alarm rate below 1e-5 for 28 pairs. Random ranks, the broken twin, lose the dependence inside the spike.
+    Correlations of the knockoffs against those of the originals. Root mean square of a difference 0.013 in five data
+    sets: bound 0.08, false-alarm rate below 1e-7 for 28 pairs. Random ranks, the broken twin, lose the dependence inside
+    the spike.
     """
     X = np.maximum(normal_rows(10_000, ar1(8, 0.7), RNG(0)) - ndtri(0.7), 0)
     upper = np.triu_indices(8, 1)
@@ -150,14 +157,14 @@ def test_the_precision_is_computed_once(monkeypatch):
 def test_few_binary_rows_keep_their_correlations():
     """As many rows as twice the columns: the EM algorithm must not shrink by itself.
 
-    The mean of 39 neighbouring correlations of 0.8 has a standard error below 0.03. Mixing in a third of the identity in each
-    iteration leaves 0.2.
+    Neighbouring correlations of 0.8: their mean came out between 0.74 and 0.78 in eight data sets (standard deviation 0.015),
+    with p / (n + p) of the identity mixed in in each iteration between 0.57 and 0.61.
     """
     X = (normal_rows(80, ar1(40, 0.8), RNG(0)) > 0).astype(float)
     sampler = CopulaKnockoffs()
     sampler.margins_ = [learn_margin(column, discrete=True) for column in X.T]
     sampler.discrete_columns_, sampler.spiked_columns_ = np.ones(40, dtype=bool), np.zeros(40, dtype=bool)
-    assert np.diag(sampler._moments(X).covariance, 1).mean() > 0.6
+    assert np.diag(sampler._moments(X).covariance, 1).mean() > 0.68
 
 
 def test_latent_correlations_are_those_of_the_scores():
@@ -266,7 +273,14 @@ def test_scores_are_clipped():
 
 def test_assumptions_say_exact_and_estimated():
     text = " ".join(CopulaKnockoffs(s="mvr").fit(mixed(500)).assumptions())
-    for word in ("Gaussian copula", "exact", "margins were estimated", "correlations were estimated", "2 of 6 columns", "1 spiked"):
+    for word in (
+        "Gaussian copula",
+        "exact",
+        "margins were estimated",
+        "correlations were estimated",
+        "2 of 6 columns",
+        "1 spiked",
+    ):
         assert word in text
     assert "too weak" in " ".join(CopulaKnockoffs(discrete="ranks").fit(mixed(500)).assumptions())
 

@@ -10,8 +10,10 @@ import pytest
 from scipy.stats import binom, norm
 from scipy.stats import t as student
 
+from grip2.commands import diagnose as command
 from grip2.knockoffs import CopulaKnockoffs, GaussianKnockoffs, diagnose
 from grip2.knockoffs.exchangeability import (
+    Contrast,
     Pairs,
     classifier_test,
     covariance_contrast,
@@ -194,29 +196,79 @@ def test_contrasts_are_what_they_say():
     )
 
 
-@pytest.mark.parametrize("contrast", [mean_contrast, covariance_contrast, cross_covariance_contrast, margin_contrast])
+@pytest.mark.parametrize("contrast", [mean_contrast, covariance_contrast, margin_contrast])
 def test_contrasts_change_sign_when_all_rows_are_swapped(contrast):
     X, Xk, _ = exact(100, 4, RNG(0))
     X[:, 0] = np.round(X[:, 0])
     Xk[:, 0] = np.round(Xk[:, 0])
     pairs = Pairs.standardised(X, Xk)
     there, back = contrast(pairs), contrast(pairs.swapped(np.ones(4, dtype=bool)))
-    if contrast is cross_covariance_contrast:  # swapping all columns exchanges its two factors as well
-        assert there.size == back.size
-    else:
-        np.testing.assert_allclose(there.error, -back.error, atol=1e-12)
-    np.testing.assert_allclose(
-        there.standard_error if contrast is not cross_covariance_contrast else 1.0,
-        back.standard_error if contrast is not cross_covariance_contrast else 1.0,
-        atol=1e-12,
-    )
+    np.testing.assert_allclose(there.error, -back.error, atol=1e-12)
+    np.testing.assert_allclose(there.standard_error, back.standard_error, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", range(4))
+def test_the_cross_covariance_contrast_changes_sign_when_its_pair_is_swapped(k):
+    X, Xk, _ = exact(100, 4, RNG(0))
+    pairs = Pairs.standardised(X, Xk)
+    there, back = (cross_covariance_contrast(each) for each in (pairs, pairs.swapped(np.arange(4) == k)))
+    others = np.arange(4) != k
+    np.testing.assert_allclose(back.error[others, k], -there.error[others, k], atol=1e-12)
+    np.testing.assert_allclose(back.standard_error[others, k], there.standard_error[others, k], atol=1e-12)
+    assert np.abs(there.error[others, k]).min() > 1e-6
+    # Contrasts of two other pairs do not know of it.
+    rest = np.ix_(others, others)
+    np.testing.assert_allclose(back.error[rest], there.error[rest], atol=1e-12)
+
+
+def test_one_column():
+    """No cross-covariances to test: an empty family rejects nothing, and the record is still JSON."""
+    X = RNG(0).standard_normal((2000, 1))
+    found = diagnose(X, RNG(1).standard_normal((2000, 1)))
+    (test,) = [test for test in found.tests if test.name == "cross-covariance"]
+    assert test.p_value == 1.0
+    assert not test.rejected
+    assert found.verdict == "good"
+    assert json.loads(found.to_json())["p"] == 1
+    assert Contrast(np.full((1, 1), np.nan), np.zeros((1, 1))).worst(0.01) == (0.0, 0.0, ())
+
+
+def test_a_rare_value_is_not_called_constant(monkeypatch):
+    monkeypatch.setattr("grip2.knockoffs.diagnostics._MAX_ROWS", 200)
+    X, Xk = RNG(0).standard_normal((5000, 3)), RNG(1).standard_normal((5000, 3))
+    X[:, 1], Xk[:, 1] = 0.0, 0.0
+    X[7, 1] = Xk[8, 1] = 1.0
+    found = diagnose(X, Xk)
+    assert found.rows_used == 200
+    assert not flagged(found)
+    json.loads(found.to_json())
+    X[7, 1] = 0.0
+    with pytest.raises(ValueError, match="a constant column 1"):
+        diagnose(X, Xk)
+
+
+def test_the_largest_proven_error_is_reported():
+    """A small error known exactly has the larger z; the large one is proven too and counts."""
+    both = Contrast(np.array([0.02, 0.5, 0.9]), np.array([0.001, 0.05, 1.0]))
+    assert both.worst(0.01) == (0.5, 0.05, (1,))
+    assert both.worst(1e-30) == (0.02, 0.001, (0,))  # only the most significant is rejected
+    assert Contrast(np.array([0.02, 0.5]), np.array([0.01, 0.5])).worst(0.01) == (0.02, 0.01, (0,))  # none is
+
+
+def test_the_command_refuses_fixed_x_knockoffs(tmp_path):
+    path = tmp_path / "table.csv"
+    pd.DataFrame(RNG(0).standard_normal((50, 3)), columns=list("abc")).to_csv(path, index=False)
+    settings = {"out": None, "drop": [], "impute": False, "group_threshold": None, "seed": 0, "force": False}
+    with pytest.raises(ValueError, match=r"fixed-X knockoffs match Gram matrices.*tests do not apply"):
+        command.run(path, None, knockoffs="fixed", **settings)
+    assert command.run(path, None, knockoffs="gaussian", **settings).p == 3
 
 
 def test_p_values_of_the_parts_are_valid():
     """300 replicates of exact knockoffs with t margins (3 degrees of freedom): P(p-value <= 0.1) <= 0.1 for each part.
 
     Bound: 53 of 300, exceeded with probability below 2e-5 at a true rate of 0.1; five parts: 1e-4. Broken twin: knockoffs
-    5 % too large.
+    50 % too large.
     """
     rng, replicates = RNG(5), 300
     bound = binom.isf(2e-5, replicates, 0.1)
@@ -287,10 +339,12 @@ def test_broken_knockoffs_exceed_the_false_alarm_rate():
     [
         (np.eye(5), np.eye(4), {}, "one shape"),
         (np.eye(3), np.eye(3), {}, "at least 4 rows"),
-        (np.ones((9, 2)), np.ones((9, 2)), {}, "constant column"),
+        (np.eye(9)[:, :2] * [1, 0], np.ones((9, 2)), {}, "a constant column 1. Drop it"),
         (np.eye(5), np.eye(5), {"feature_names": ["a"]}, "hold 5 names"),
         (np.eye(5), np.eye(5), {"false_alarm_rate": 2.0}, "false_alarm_rate must be in"),
-        (np.full((9, 2), np.nan), np.eye(9)[:, :2], {}, "finite"),
+        (np.ones((9, 2)), np.ones((9, 2)), {}, "got constant columns 0, 1. Drop them"),
+        (np.full((9, 2), np.nan), np.eye(9)[:, :2], {}, "X must be finite"),
+        (np.eye(9)[:, :2], np.full((9, 2), np.nan), {}, "Xk must be finite"),
     ],
 )
 def test_bad_input(X, Xk, settings, message):

@@ -134,3 +134,13 @@ def test_other_rows_are_refused():
 def test_it_says_that_x_is_fixed():
     assert FixedXKnockoffs.fixed_x
     assert any("no proof" in text for text in FixedXKnockoffs().fit(design(60)).assumptions())
+
+
+def test_a_small_column_is_not_constant():
+    """Units of 1e-13 beside units of 1: each column is compared with its own size."""
+    X = np.random.default_rng(0).standard_normal((40, 4)) * np.array([1.0, 1e-13, 1.0, 1e13])
+    Xk = FixedXKnockoffs().fit(X).sample(X, rng=np.random.default_rng(1))
+    np.testing.assert_allclose(Xk.std(axis=0), X.std(axis=0), rtol=1e-6)
+    X[:, 3] = 1e9 / 3
+    with pytest.raises(ValueError, match="a constant column 3"):
+        FixedXKnockoffs().fit(X)

@@ -170,6 +170,8 @@ def test_a_block_boundary_leaves_no_trace(monkeypatch):
     [
         ({"covariance": np.eye(3)}, "covariance must be 4 x 4"),
         ({"mean": np.zeros(3)}, "mean must hold 4 values"),
+        ({"mean": np.array([0.0, np.nan, 0.0, 0.0])}, "mean must hold finite numbers"),
+        ({"covariance": np.eye(4) + np.eye(4, k=1) / 2}, "covariance: must be symmetric"),
         ({"s": "best"}, "s must be one of"),
         ({"shrinkage": "none"}, "shrinkage must be 'least' or 'ledoit_wolf', got 'none'"),
     ],

@@ -32,6 +32,11 @@ def run(
     force: bool,
 ) -> KnockoffDiagnostics:
     sampler = create(knockoffs)
+    if sampler.fixed_x:
+        raise ValueError(
+            "diagnose: fixed-X knockoffs match Gram matrices; they are not meant to be exchangeable row by row, so these "
+            "tests do not apply. Diagnose 'copula' or 'gaussian' knockoffs."
+        )
     with nullcontext() if out is None else OutputFolder(out, FILES, force=force) as folder:
         prepared = load(table, target, drop=drop, impute=impute)
         with warnings_as_notices():

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from grip2._random import stream
@@ -24,7 +25,7 @@ class NumericalRepairWarning(UserWarning):
 class KnockoffSampler(BaseEstimator, ABC):
     """Base of all samplers.
 
-    A subclass implements ``fit`` (sets ``covariance_``, ``s_`` and ``n_features_in_``, does every
+    A subclass implements ``fit`` (sets ``covariance_`` and ``s_``, calls ``_remember_columns``, does every
     factorisation once) and ``_sample``. The generator it gets there is a private stream: a caller who seeds
     data and sampler alike is safe.
 
@@ -56,32 +57,83 @@ class KnockoffSampler(BaseEstimator, ABC):
         who = type(self).__name__
         if not hasattr(self, "n_features_in_"):
             raise ValueError(f"{who}: call fit before sample.")
+        self._check_names(X, who)
         X = as_matrix(X, who)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {X.shape}.")
         return self._sample(X, stream(rng, "knockoffs"))
 
+    def _remember_columns(self, X: object, p: int) -> None:
+        """Number and names of the columns of ``fit``: ``sample`` refuses a table with other ones, or in another order."""
+        self.n_features_in_ = p
+        self._names = _column_names(X)
+
+    def _check_names(self, X: object, who: str) -> None:
+        fitted, given = getattr(self, "_names", None), _column_names(X)
+        if fitted is None or given is None or len(fitted) != len(given) or fitted == given:
+            return
+        j = next(j for j, (a, b) in enumerate(zip(fitted, given, strict=True)) if a != b)
+        hint = " Reorder the columns as in fit." if sorted(fitted) == sorted(given) else ""
+        raise ValueError(
+            f"{who}: columns must be those of fit in the same order, got {given[j]!r} at position {j}, where fit had "
+            f"{fitted[j]!r}.{hint}"
+        )
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
 
 
-def as_matrix(X: object, who: str) -> np.ndarray:
-    """X as a matrix of finite numbers; float32 stays float32, everything else becomes float64."""
+def as_matrix(X: object, who: str, *, name: str = "X") -> np.ndarray:
+    """X as a matrix of finite numbers; float32 stays float32, everything else becomes float64.
+
+    ``name`` is what error messages call it.
+    """
+    if issparse(X):
+        raise ValueError(f"{who}: {name} must be a dense array, got a sparse one. Convert it: {name}.toarray().")
     matrix = np.asarray(X)
     if matrix.ndim != 2 or 0 in matrix.shape:
-        raise ValueError(f"{who}: X must have rows and columns, got an array of shape {matrix.shape}.")
+        raise ValueError(f"{who}: {name} must have rows and columns, got an array of shape {matrix.shape}.")
+    if np.iscomplexobj(matrix):
+        raise ValueError(f"{who}: {name} must hold real numbers, got complex ones. Split them into two columns each.")
+    if matrix.dtype == object:
+        _refuse_missing(X, matrix, who, name)
     if matrix.dtype != np.float32:
         try:
             matrix = matrix.astype(float, copy=False)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{who}: X must hold numbers, got {error}. Encode categories as numbers first.") from None
+            raise ValueError(
+                f"{who}: {name} must hold numbers, got {error}. Encode categories as numbers first."
+            ) from None
     for rows in row_blocks(matrix):
         if not np.isfinite(matrix[rows]).all():
             bad = np.flatnonzero(~np.isfinite(matrix[rows]).all(axis=0))
             raise ValueError(
-                f"{who}: X must be finite, got NaN or infinity in {column_list(X, bad)}. Impute or drop them first."
+                f"{who}: {name} must be finite, got NaN or infinity in {column_list(X, bad)}. Impute or drop them first."
             )
     return matrix
+
+
+def _refuse_missing(X: object, matrix: np.ndarray, who: str, name: str) -> None:
+    """None and pandas' NA, which numpy cannot turn into numbers."""
+    missing = np.frompyfunc(lambda value: value is None or type(value).__name__ == "NAType", 1, 1)
+    bad = np.flatnonzero(missing(matrix).astype(bool).any(axis=0))
+    if len(bad):
+        raise ValueError(
+            f"{who}: {name} must be finite, got missing values in {column_list(X, bad)}. Impute or drop them first."
+        )
+
+
+def refuse_constant(X: object, constant: np.ndarray, who: str) -> None:
+    """Raises where the mask ``constant`` names a column: it has no knockoff that differs from it."""
+    columns = np.flatnonzero(constant)
+    if len(columns):
+        what, remedy = ("a constant", "Drop it.") if len(columns) == 1 else ("constant", "Drop them.")
+        raise ValueError(f"{who}: every column must vary, got {what} {column_list(X, columns)}. {remedy}")
+
+
+def _column_names(X: object) -> list[str] | None:
+    names = getattr(X, "columns", None)
+    return None if names is None else [str(name) for name in names]
 
 
 def column_list(X: object, columns: np.ndarray, limit: int = 5) -> str:

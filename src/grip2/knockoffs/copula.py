@@ -101,7 +101,7 @@ class CopulaKnockoffs(KnockoffSampler):
         self._precision = np.linalg.inv(self.covariance_) if self._latent() else None
         self._law = ConditionalGaussian(np.zeros(p), self.covariance_, self.s_, who=who)
         self.jitter_ = self._law.jitter
-        self.n_features_in_ = p
+        self._remember_columns(X, p)
         return self
 
     def _check_parameters(self, who: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grip2.knockoffs.base import NumericalRepairWarning, as_matrix, column_list, row_blocks
+from grip2.knockoffs.base import NumericalRepairWarning, as_matrix, refuse_constant, row_blocks
 from grip2.knockoffs.s_matrix._scale import correlation_scale, lift, smallest_eigenvalue
 
 SHRINKAGE = ("least", "ledoit_wolf")
@@ -125,14 +125,10 @@ def mean_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def check_not_constant(X: object, mean: np.ndarray, scale: np.ndarray, who: str) -> None:
     """A constant column has no knockoff that differs from it."""
-    constant = np.flatnonzero(scale <= 1e-12 * (np.abs(mean) + np.finfo(float).tiny))
-    if len(constant):
-        raise ValueError(f"{who}: every column must vary, got a constant {column_list(X, constant)}. Drop it.")
+    refuse_constant(X, scale <= 1e-12 * (np.abs(mean) + np.finfo(float).tiny), who)
 
 
-def shrunk_covariance(
-    X: object, *, shrinkage: str = "least", who: str = "shrunk_covariance"
-) -> CovarianceEstimate:
+def shrunk_covariance(X: object, *, shrinkage: str = "least", who: str = "shrunk_covariance") -> CovarianceEstimate:
     """Shrinkage by one of the rules of ``shrink_by`` on standardised columns, brought back to their units.
 
     The plain Ledoit-Wolf estimator shrinks toward equal variances, which is wrong for columns in different units;

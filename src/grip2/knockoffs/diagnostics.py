@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grip2._random import generator_from, stream
-from grip2.knockoffs.base import as_matrix, column_list
+from grip2.knockoffs.base import as_matrix, refuse_constant
 from grip2.knockoffs.exchangeability import (
     Contrast,
     Pairs,
@@ -45,7 +45,8 @@ class DiagnosticTest:
     """One test of exchangeability.
 
     ``p_value`` is exact or an upper bound; the test rejects below ``level``. ``effect`` is the size of the
-    error in the units of ``effect_is``, ``effect_error`` its standard error (None where it has none).
+    error in the units of ``effect_is``, ``effect_error`` its standard error (None where it has none). Of the many
+    errors of a test, it is the largest that is proven; where none is, the most significant.
     """
 
     name: str
@@ -151,20 +152,18 @@ def diagnose(
     """
     if not 0 < false_alarm_rate < 1:
         raise ValueError(f"{_WHO}: false_alarm_rate must be in (0, 1), got {false_alarm_rate}.")
-    matrix, knockoff = as_matrix(X, _WHO), as_matrix(Xk, _WHO)
+    matrix, knockoff = as_matrix(X, _WHO), as_matrix(Xk, _WHO, name="Xk")
     if matrix.shape != knockoff.shape:
         raise ValueError(f"{_WHO}: X and Xk must have one shape, got {matrix.shape} and {knockoff.shape}.")
     n, p = matrix.shape
     if n < 4:
         raise ValueError(f"{_WHO}: at least 4 rows are needed, got {n}.")
     names = _names(X, feature_names, p)
+    refuse_constant(X, np.ptp(matrix, axis=0) == 0, _WHO)
     draw = stream(generator_from(0) if rng is None else rng, "diagnose")
     if n > _MAX_ROWS:
         rows = np.sort(draw.choice(n, _MAX_ROWS, replace=False))
         matrix, knockoff = matrix[rows], knockoff[rows]
-    constant = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
-    if len(constant):
-        raise ValueError(f"{_WHO}: every column must vary, got a constant {column_list(X, constant)}. Drop it.")
     pairs = Pairs.standardised(matrix, knockoff)
     moments = {
         "mean": mean_contrast(pairs),
@@ -214,7 +213,7 @@ def _moment_tests(moments: dict[str, Contrast], names: tuple[str, ...], level: f
     units = {"mean": "standard deviations"}
     tests = []
     for name, contrast in moments.items():
-        error, standard_error, where = contrast.worst
+        error, standard_error, where = contrast.worst(level / 3)
         place = " and ".join(dict.fromkeys(names[j] for j in where))
         unit = units.get(name, "correlation")
         tests.append(DiagnosticTest(name, contrast.p_value(), level / 3, abs(error), standard_error, unit, place))
@@ -222,9 +221,9 @@ def _moment_tests(moments: dict[str, Contrast], names: tuple[str, ...], level: f
 
 
 def _margin_test(contrast: Contrast, ks: np.ndarray, names: tuple[str, ...], level: float) -> DiagnosticTest:
-    j = contrast.worst[2][0]
+    _, standard_error, (j, _) = contrast.worst(level)
     unit = "Kolmogorov-Smirnov distance"
-    return DiagnosticTest("margins", contrast.p_value(), level, float(ks[j]), contrast.worst[1], unit, names[j])
+    return DiagnosticTest("margins", contrast.p_value(), level, float(ks[j]), standard_error, unit, names[j])
 
 
 def _swap_tests(pairs: Pairs, level: float, rng: np.random.Generator) -> list[DiagnosticTest]:

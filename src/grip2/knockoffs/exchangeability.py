@@ -35,6 +35,7 @@ class Pairs:
     def standardised(cls, X: np.ndarray, Xk: np.ndarray) -> Pairs:
         mean = (X.mean(axis=0, dtype=float) + Xk.mean(axis=0, dtype=float)) / 2
         scale = np.sqrt((((X - mean) ** 2).mean(axis=0) + ((Xk - mean) ** 2).mean(axis=0)) / 2)
+        scale[scale == 0] = 1.0  # a rare value may be missing from a sample of rows
         return cls((X - mean) / scale, (Xk - mean) / scale)
 
     def rows(self, index: np.ndarray | slice) -> Pairs:
@@ -61,11 +62,18 @@ class Contrast:
     def size(self) -> int:
         return int(np.count_nonzero(~np.isnan(self.error)))
 
-    @property
-    def worst(self) -> tuple[float, float, tuple[int, ...]]:
-        """Error and standard error of the contrast with the largest absolute z, and where it is."""
+    def worst(self, level: float) -> tuple[float, float, tuple[int, ...]]:
+        """Error and standard error of one contrast, and where it is.
+
+        The one with the largest absolute error among those that ``level`` rejects; where it rejects none, the one with the
+        largest absolute z. An empty family has no error, and no place.
+        """
+        if self.size == 0:
+            return 0.0, 0.0, ()
         z = np.where(np.isnan(self.error), -1.0, np.abs(np.nan_to_num(self.z)))
-        where = np.unravel_index(int(np.argmax(z)), z.shape)
+        rejected = (z >= 0) & (2 * self.size * np.exp(-(z**2) / 2) <= level)
+        order = np.where(rejected, np.abs(self.error), -1.0) if rejected.any() else z
+        where = np.unravel_index(int(np.argmax(order)), order.shape)
         return float(self.error[where]), float(self.standard_error[where]), tuple(int(i) for i in where)
 
     def p_value(self) -> float:
@@ -74,7 +82,9 @@ class Contrast:
 
 
 def union_bound(z: float, count: int) -> float:
-    """Hoeffding's inequality for the largest of ``count`` contrasts."""
+    """Hoeffding's inequality for the largest of ``count`` contrasts; none at all reject nothing."""
+    if count == 0:
+        return 1.0
     return float(min(1.0, 2 * count * np.exp(-(z**2) / 2)))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigh, qr
 
 from grip2._random import stream
-from grip2.knockoffs.base import KnockoffSampler, as_matrix, column_list
+from grip2.knockoffs.base import KnockoffSampler, as_matrix, column_list, refuse_constant
 from grip2.knockoffs.s_matrix import choose_s
 
 # Singular values below this share of the largest count as zero.
@@ -82,12 +82,14 @@ class FixedXKnockoffs(KnockoffSampler):
         self._mean = Y.mean(axis=0) if self.center else np.zeros(p)
         Y -= self._mean
         self._norms = np.sqrt(np.einsum("ij,ij->j", Y, Y))
+        # A column is constant when nothing but rounding error is left of its own size.
+        size = np.sqrt(np.einsum("ij,ij->j", matrix, matrix, dtype=float))
+        refuse_constant(X, self._norms <= 1e-12 * size, who)
         _check_rank(X, Y, self._norms, who)
         Y /= self._norms
         self._U, D, Vt = np.linalg.svd(Y, full_matrices=False)
         G = (Vt.T * D**2) @ Vt
-        values = self.s if isinstance(self.s, str) else np.asarray(self.s, dtype=float) * n / self._norms**2
-        s = choose_s(values, (G + G.T) / 2, who=who)
+        s = choose_s(self._scaled_s(n, p), (G + G.T) / 2, who=who)
         # Xk = X - X G^-1 diag(s) + U_perp C, C'C = 2S - S G^-1 S (appendix B.3). X G^-1 = U D^-1 V'.
         self._shift = (Vt / D[:, None]) * s
         M = 2 * np.diag(s) - self._shift.T @ self._shift
@@ -97,8 +99,15 @@ class FixedXKnockoffs(KnockoffSampler):
         self._directions = _constant_directions(matrix) if self.center else np.zeros((n, 0))
         self.covariance_ = G * np.outer(self._norms, self._norms) / n
         self.s_ = s * self._norms**2 / n
-        self.n_features_in_ = p
+        self._remember_columns(X, p)
         return self
+
+    def _scaled_s(self, n: int, p: int) -> str | np.ndarray:
+        """The parameter ``s`` on the scale of columns of length one; values of a wrong shape as they are, to be refused."""
+        if isinstance(self.s, str):
+            return self.s
+        values = np.asarray(self.s, dtype=float)
+        return values * n / self._norms**2 if values.shape == (p,) else values
 
     def _check_rows(self, n: int, p: int) -> None:
         if n < p + self.center:
@@ -147,10 +156,7 @@ def _residual_sd(X: np.ndarray, y: np.ndarray, degrees: int, who: str) -> float:
 
 
 def _check_rank(X: object, Y: np.ndarray, norms: np.ndarray, who: str) -> None:
-    """Columns that are constant, or linear combinations of others, have no fixed-X knockoffs."""
-    zero = np.flatnonzero(norms <= 1e-12 * max(float(norms.max()), np.finfo(float).tiny))
-    if len(zero):
-        raise ValueError(f"{who}: every column must vary, got a constant {column_list(X, zero)}. Drop it.")
+    """Columns that are linear combinations of others have no fixed-X knockoffs."""
     R, order = qr(Y / norms, mode="r", pivoting=True)
     diagonal = np.abs(np.diag(R))
     dependent = np.sort(order[: len(diagonal)][diagonal < _RANK_TOLERANCE * diagonal[0]])

@@ -71,12 +71,17 @@ class GaussianKnockoffs(KnockoffSampler):
             mean = np.asarray(self.mean, dtype=float)
             if mean.shape != (p,):
                 raise ValueError(f"{who}: mean must hold {p} values, got shape {mean.shape}.")
+            if not np.isfinite(mean).all():
+                raise ValueError(f"{who}: mean must hold finite numbers only, got NaN or infinity.")
         self.mean_ = mean_and_scale(matrix)[0] if mean is None else mean
-        self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
+        try:
+            self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
+        except ValueError as error:
+            raise ValueError(f"{who}: covariance: {str(error).removeprefix('Sigma: ')}") from None
         self.s_ = choose_s(self.s, self.covariance_, who=who)
         self._law = ConditionalGaussian(self.mean_, self.covariance_, self.s_, who=who)
         self.jitter_ = self._law.jitter
-        self.n_features_in_ = p
+        self._remember_columns(X, p)
         return self
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
