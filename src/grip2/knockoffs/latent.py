@@ -56,17 +56,17 @@ def latent_moments(Z: np.ndarray, cells: Cells, rng: np.random.Generator, *, ite
 
     The second half of the iterations is averaged. Shrinkage belongs after this, not inside: a draw under shrunk correlations has
     weaker ones, which would be shrunk again, down to nothing. Inside, only a share of the identity that keeps the
-    matrix invertible is mixed in: 0.001, or 0.01 where there are at most 2p rows.
+    matrix invertible is mixed in: 0.01.
 
     Bias that remains: strong correlations of hidden scores come out a little too small, because of the share and of the start
-    from random ranks, which they forget slowly. Measured on neighbouring 0/1 columns of AR(1) scores: 0.600 for 0.6 and
-    0.895 for 0.9 (10,000 rows, 10 columns), 0.75 for 0.8 (80 rows, 40 columns). The smallest eigenvalues come out far too
+    from random ranks, which they forget slowly. Measured on neighbouring 0/1 columns of AR(1) scores: 0.58 to 0.59 for 0.6 and
+    0.87 for 0.9 (10,000 rows, 10 columns), 0.74 to 0.77 for 0.8 (80 rows, 40 columns). The smallest eigenvalues come out too
     small where rows are not many times the columns, because draws repeat the chance correlations of the last iteration:
-    0.01 for 0.18 (AR(1) 0.7, 500 rows, 60 columns with 60 % zeros). Knockoffs then resemble their originals and power
-    is low; a larger share does less of this and shrinks more.
+    0.07 for 0.18 (AR(1) 0.7, 500 rows, 60 columns with 60 % zeros), so knockoffs resemble their originals more than they
+    need to. A share of 0.001 removes the first bias and makes the second far worse (0.01 for 0.18).
     """
     n, p = Z.shape
-    share = 0.001 if n > 2 * p else 0.01
+    share = 0.01
     products = Z.T @ Z  # scores have mean zero by construction
     total, count = np.zeros((p, p)), 0
     for iteration in range(iterations):
