@@ -1,7 +1,7 @@
 """All statistics on the paper's synthetic data: power, false discoveries, stability, seconds per fit.
 
     python benchmarks/baselines_table.py        # n = 20,000, p = 500, rho = 0.8, 3 trials, all methods
-    python benchmarks/baselines_table.py --n 500 --p 40 --trials 2 --steps 200 --out /tmp/baselines
+    python benchmarks/baselines_table.py --n 500 --p 40 --trials 2 --steps 200 --out small
 
 Every finished (method, trial) is one row of OUT/trials.csv, written at once, so a run that was stopped goes
 on where it stopped; rows of other sizes or settings are left alone. OUT/table.md is made anew after each.

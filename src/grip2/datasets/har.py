@@ -76,6 +76,8 @@ def prepare_mixed(frame: pd.DataFrame) -> tuple[np.ndarray, tuple[str, ...]]:
         ("categories", make_pipeline(SimpleImputer(strategy="most_frequent"), one_hot), categorical),
     ]
     pipeline = ColumnTransformer([step for step in steps if step[2]], verbose_feature_names_out=False)
+    # Missing text may be None, which an imputer takes for a category of its own.
+    frame = frame.astype(dict.fromkeys(categorical, object)).where(frame.notna(), np.nan)
     X = np.asarray(pipeline.fit_transform(frame), dtype=float)
     X = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-8)
     return X.astype(np.float32), tuple(str(name) for name in pipeline.get_feature_names_out())
