@@ -21,6 +21,7 @@ from grip2.knockoffs.exchangeability import (
     kolmogorov_smirnov,
     margin_contrast,
     mean_contrast,
+    partial_covariance_contrast,
     swap_sets,
 )
 
@@ -33,7 +34,14 @@ _N_SWAP_SETS = 4
 
 # An error that a test proves to exist is called large from here on: correlations and shares that are off by
 # 0.1, or rows that a simple classifier tells from swapped rows in 60 of 100 cases.
-_LARGE = {"mean": 0.1, "covariance": 0.1, "cross-covariance": 0.1, "margins": 0.1, "classifier": 0.6}
+_LARGE = {
+    "mean": 0.1,
+    "covariance": 0.1,
+    "cross-covariance": 0.1,
+    "partial covariance": 0.1,
+    "margins": 0.1,
+    "classifier": 0.6,
+}
 _LOW_POWER_CORRELATION = 0.95
 _SAME = 1 - 1e-6
 # With an undetectable error above this the tests say little.
@@ -169,6 +177,7 @@ def diagnose(
         "mean": mean_contrast(pairs),
         "covariance": covariance_contrast(pairs),
         "cross-covariance": cross_covariance_contrast(pairs),
+        "partial covariance": partial_covariance_contrast(pairs),
     }
     ks = kolmogorov_smirnov(pairs)
     tests = (
@@ -210,13 +219,13 @@ def _names(X: Any, feature_names: Sequence[str] | None, p: int) -> tuple[str, ..
 
 
 def _moment_tests(moments: dict[str, Contrast], names: tuple[str, ...], level: float) -> list[DiagnosticTest]:
-    units = {"mean": "standard deviations"}
+    units = {"mean": "standard deviations", "partial covariance": "partial correlation"}
     tests = []
     for name, contrast in moments.items():
-        error, standard_error, where = contrast.worst(level / 3)
+        error, standard_error, where = contrast.worst(level / len(moments))
         place = " and ".join(dict.fromkeys(names[j] for j in where))
         unit = units.get(name, "correlation")
-        tests.append(DiagnosticTest(name, contrast.p_value(), level / 3, abs(error), standard_error, unit, place))
+        tests.append(DiagnosticTest(name, contrast.p_value(), level / len(moments), abs(error), standard_error, unit, place))
     return tests
 
 

@@ -21,6 +21,7 @@ from scipy.stats import binomtest
 _CLASSIFIER_ROWS, _CLASSIFIER_FEATURES = 4_000, 250
 _ENERGY_ROWS, _ENERGY_FLIPS = 1_000, 4_999
 _MARGIN_LEVELS = 25
+_EIGENVALUE_FLOOR = 1e-3
 _CLIP = 4.0  # keeps single rows of heavy-tailed columns from ruling a least-squares fit
 
 
@@ -114,6 +115,28 @@ def cross_covariance_contrast(pairs: Pairs) -> Contrast:
     error = X.T @ D / len(X)
     np.fill_diagonal(error, np.nan)
     return Contrast(error, np.sqrt((X**2).T @ (D**2)) / len(X))
+
+
+def partial_covariance_contrast(pairs: Pairs) -> Contrast:
+    """Mean of a_j d_k, d = x - xk and a_j what is unique in x_j + xk_j: changes sign when all pairs are swapped.
+
+    Exchangeable pairs have sums that are uncorrelated with differences. Given the other sums the sum of a pair has little
+    variance left where features are correlated, so that errors show which the plain covariances drown in it.
+    """
+    sums, differences = pairs.X + pairs.Xk, pairs.X - pairs.Xk
+    sums -= sums.mean(axis=0)
+    values, vectors = np.linalg.eigh(sums.T @ sums / len(sums))
+    # Floored, for fewer rows than columns. Sums do not change under swaps, so neither does anything computed from them.
+    floored = np.maximum(values, _EIGENVALUE_FLOOR * max(float(values.mean()), np.finfo(float).tiny))
+    unique = _unit(sums @ (vectors / floored) @ vectors.T)
+    differences = _unit(differences)
+    return Contrast(unique.T @ differences / len(sums), np.sqrt((unique**2).T @ (differences**2)) / len(sums))
+
+
+def _unit(columns: np.ndarray) -> np.ndarray:
+    """Columns of mean square one; those that are zero but for rounding become zero."""
+    size = np.sqrt((columns**2).mean(axis=0))
+    return columns / np.where(size > 1e-10, size, np.inf)
 
 
 def margin_contrast(pairs: Pairs) -> Contrast:
