@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from grip2.experiments.designs import Inputs, trial_inputs
-from grip2.experiments.plan import Cell, Method, Plan
+from grip2.experiments.plan import Cell, Method, Plan, digest
 from grip2.experiments.store import DesignRow, TrialRow
 from grip2.filter import knockoff_threshold
 from grip2.result import Importance
@@ -93,7 +93,8 @@ def group_size(plan: Plan, cell: Cell) -> int:
 def _computed(task: Task) -> TaskResult:
     statistic = statistic_for(task.plan, task.cell.method)
     inputs = trial_inputs(task.plan.seed, task.cell.design, task.group, task.data_home)
-    rngs = [_method_rng(task, trial) for trial in task.group]
+    randomness = _randomness(task.cell, statistic)
+    rngs = [_method_rng(task, randomness, trial) for trial in task.group]
     began = time.perf_counter()
     importances = _importances(statistic, inputs, rngs)
     seconds = (time.perf_counter() - began) / len(task.group)
@@ -101,6 +102,7 @@ def _computed(task: Task) -> TaskResult:
         _row(
             task,
             trial,
+            seed=f"{task.plan.seed}/{randomness}/{trial}",
             status="done",
             W=importance.W,
             original=importance.original,
@@ -130,12 +132,18 @@ def selections(W: np.ndarray, levels: Sequence[float]) -> dict[str, list[int]]:
     return {f"{fdr:g}": np.flatnonzero(W >= knockoff_threshold(W, fdr)).tolist() for fdr in levels}
 
 
-def _method_rng(task: Task, trial: int) -> np.random.Generator:
-    entropy = [task.plan.seed, int(task.cell.configuration, 16)]
+def _randomness(cell: Cell, statistic: Statistic) -> str:
+    """Each method draws for itself, but methods that read different scores off one fit share the fit."""
+    identity = statistic.fit_identity()
+    return cell.configuration if identity is None else digest({"design": cell.design.key, "fit": identity})
+
+
+def _method_rng(task: Task, randomness: str, trial: int) -> np.random.Generator:
+    entropy = [task.plan.seed, int(randomness, 16)]
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(trial, task.cell.method.ensemble)))
 
 
-def _row(task: Task, trial: int, **values: Any) -> TrialRow:
+def _row(task: Task, trial: int, *, seed: str = "", **values: Any) -> TrialRow:
     return TrialRow(
         experiment=task.plan.name,
         configuration=task.cell.configuration,
@@ -143,7 +151,7 @@ def _row(task: Task, trial: int, **values: Any) -> TrialRow:
         ensemble=task.cell.method.ensemble,
         trial=trial,
         design=task.cell.design.key,
-        seed=f"{task.plan.seed}/{task.cell.configuration}/{trial}",
+        seed=seed,
         **values,
     )
 

@@ -1,7 +1,12 @@
-"""What MALD and DeepSHAP share: a network trained without any penalty, and a score read off it afterwards."""
+"""What MALD and DeepSHAP share: a network trained without any penalty, and a score read off it afterwards.
+
+The networks trained last are kept: the same table, response, settings and generator give the same network, so that two
+statistics computed one after the other train once.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
@@ -65,18 +70,7 @@ class NetworkAttribution(Statistic):
         target = response(y, task)
         streams = [rng.spawn(2) for rng in rngs]
         tables = [paired_inputs(X, Xk, np.float32) for X, Xk in distinct(pairs)]
-        if len(pairs) == 1:
-            runs = [train(tables[0], target, task=task, config=self._config(), rng=streams[0][0], progress=progress)]
-        else:
-            shared = len(tables) == 1
-            runs = train_batch(
-                tables[0] if shared else np.stack(tables),
-                target if shared else np.broadcast_to(target, (len(tables), len(target))),
-                task=task,
-                config=self._config(),
-                rngs=[both[0] for both in streams],
-                progress=progress,
-            )
+        runs = _trained(tables, target, task, self._config(), [both[0] for both in streams], progress)
         return [
             self._to_importance(run, tables[k % len(tables)], both[1])
             for k, (run, both) in enumerate(zip(runs, streams, strict=True))
@@ -101,9 +95,65 @@ class NetworkAttribution(Statistic):
             clip_norm=self.clip_norm,
         )
 
+    def fit_identity(self) -> str | None:
+        names = ("steps", "hidden", "depth", "batch_size", "learning_rate", "clip_norm")
+        return "unpenalised network, " + ", ".join(f"{name} {getattr(self, name)}" for name in names)
+
     def draws_together(self, n_rows: int, n_features: int) -> int:
         weights = 2 * n_features * self.hidden + (self.depth - 1) * self.hidden**2
         return BATCH_DRAWS if weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS else 1
+
+
+_KEPT = 8
+_trained_last: dict[str, list[TrainingRun]] = {}  # oldest first
+
+
+def _trained(
+    tables: Sequence[np.ndarray],
+    target: np.ndarray,
+    task: str,
+    config: TrainingConfig,
+    rngs: Sequence[np.random.Generator],
+    progress: Progress | None,
+) -> list[TrainingRun]:
+    """One network per generator, on its own table or on the one they share."""
+    key = _key(tables, target, task, config, rngs)
+    if key in _trained_last:
+        return _trained_last[key]
+    if len(rngs) == 1:
+        runs = [train(tables[0], target, task=task, config=config, rng=rngs[0], progress=progress)]
+    else:
+        shared = len(tables) == 1
+        runs = train_batch(
+            tables[0] if shared else np.stack(tables),
+            target if shared else np.broadcast_to(target, (len(tables), len(target))),
+            task=task,
+            config=config,
+            rngs=rngs,
+            progress=progress,
+        )
+    if all(len(run.loss_curve) == config.steps for run in runs):  # not stopped by the caller
+        while len(_trained_last) >= _KEPT:
+            del _trained_last[next(iter(_trained_last))]
+        _trained_last[key] = runs
+    return runs
+
+
+def _key(
+    tables: Sequence[np.ndarray],
+    target: np.ndarray,
+    task: str,
+    config: TrainingConfig,
+    rngs: Sequence[np.random.Generator],
+) -> str:
+    """Of everything that decides the networks. Streams spawn from the seed sequence, so that belongs to it."""
+    digest = hashlib.blake2b(repr((task, config)).encode())
+    for array in (*tables, target):
+        digest.update(repr((array.shape, array.dtype)).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    for rng in rngs:
+        digest.update(repr((rng.bit_generator.state, rng.bit_generator.seed_seq)).encode())
+    return digest.hexdigest()
 
 
 def some_rows(Z: np.ndarray, count: int | None, rng: np.random.Generator) -> np.ndarray:

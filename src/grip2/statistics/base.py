@@ -38,6 +38,10 @@ class Statistic(BaseEstimator, ABC):
         """How many knockoff copies it pays to score in one call of `importances`; 1 where nothing is shared."""
         return 1
 
+    def fit_identity(self) -> str | None:
+        """Equal for statistics that read different scores off one fit, given one generator; None: nothing is shared."""
+        return None
+
     def importance(
         self,
         X: np.ndarray,

@@ -81,6 +81,10 @@ class Ensemble(Statistic):
             info,
         )
 
+    def fit_identity(self) -> str | None:
+        one = self.member().fit_identity()
+        return None if one is None else f"{self.k} times {one}"
+
 
 def _without_curves(info: Mapping[str, Any]) -> dict[str, Any]:
     """What a member reports, less its long arrays."""
