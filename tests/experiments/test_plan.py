@@ -120,7 +120,7 @@ def test_unknown_setting_of_a_statistic():
 
 
 def test_names_and_files(tmp_path):
-    with pytest.raises(ValueError, match="expected synthetic, har, hiv or a plan file"):
+    with pytest.raises(ValueError, match="expected synthetic, har, hiv, calibration or a plan file"):
         load_plan("hvi")
     with pytest.raises(PlanError, match="cannot be read"):
         load_plan(tmp_path / "none.toml")

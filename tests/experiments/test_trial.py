@@ -11,8 +11,10 @@ from grip2.experiments import designs
 from grip2.experiments.designs import trial_inputs
 from grip2.experiments.plan_file import parse_plan
 from grip2.experiments.run import missing_tasks
+from grip2.experiments.sections import sections_for
 from grip2.experiments.store import Store
-from grip2.experiments.trial import Task, group_size, run_task
+from grip2.experiments.summary import summary_table
+from grip2.experiments.trial import Task, group_size, run_task, statistic_for
 from grip2.statistics import attribution
 from tests.datasets.test_hiv import CELLS, write_class
 from tests.experiments.helpers import SMALL
@@ -150,3 +152,42 @@ def test_har_support_is_fixed(monkeypatch):
     assert len(first.design.truth) == 3
     assert np.array_equal(first.tables[0][0], second.tables[0][0])
     assert not np.allclose(first.tables[0][2], second.tables[0][2])
+
+
+def test_a_family_of_signals_and_a_statistic_by_its_place(tmp_path):
+    text = """
+name = "families"
+seed = 2
+trials = 2
+[[data]]
+source = "family"
+family = ["linear", "products"]
+n = 200
+p = 20
+n_signals = 4
+snr = 3.0
+[[method]]
+name = "lcd"
+[[method]]
+name = "nothing"
+statistic = "grip2.statistics.nothing:Nothing"
+[[method]]
+name = "alone"
+statistic = "grip2"
+settings = { linear = "none", omega = [1e-2, 1e-1], steps = 50, hidden = 4, depth = 1 }
+"""
+    plan = parse_plan(text)
+    with Store(tmp_path) as store:
+        store.begin_run(plan.name, text, {})
+        for task in missing_tasks(plan, store):
+            result = run_task(task)
+            assert [row.status for row in result.rows] == ["done"], result.rows[0].error
+            store.write(result.rows, result.design)
+        table = summary_table(plan, store)
+    alone = statistic_for(plan, plan.methods[2])
+    assert alone.linear is None
+    assert alone.omega == (1e-2, 1e-1)
+    names = [section.name for section in sections_for("family", table)]
+    assert names == ["power", "cells", "fdr"]
+    linear = table[(table["family"] == "linear") & (table["target_fdr"] == 0.3)].set_index("method")
+    assert linear.loc["lcd", "power"] > linear.loc["nothing", "power"]

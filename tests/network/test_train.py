@@ -9,6 +9,7 @@ from grip2.network import train as engine
 from grip2.network.losses import choose_loss
 from grip2.network.schedule import KINDS, Schedule
 from grip2.network.train import (
+    HeldOut,
     NonFiniteTrainingError,
     TrainingConfig,
     predict,
@@ -185,12 +186,50 @@ def test_held_out_loss_is_that_of_the_recorded_network():
         task="regression",
         config=small(),
         rng=np.random.default_rng(0),
-        held_out=(x[60:], y[60:]),
+        held_out=HeldOut(x[60:], y[60:]),
     )
     assert run.held_out_loss.shape == (15,)
     expected = np.mean((predict(run.parameters, x[60:])[:, 0] - y[60:]) ** 2)
     assert run.held_out_loss[-1] == pytest.approx(expected, rel=1e-5)
     assert prediction_loss(run.parameters, x[60:], y[60:], task="regression") == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("batch_size", [None, 8])
+def test_an_offset_of_a_regression_is_the_training_of_its_residual(batch_size):
+    x, y = problem(n=80)
+    offset = np.linspace(-1, 1, 80)[:, None]
+    config = small(precision="float64", batch_size=batch_size)
+    runs = [
+        train(x[:60], target[:60], task="regression", config=config, rng=np.random.default_rng(0), **more)
+        for target, more in (
+            (y - offset[:, 0], {"held_out": HeldOut(x[60:], y[60:] - offset[60:, 0])}),
+            (y, {"offset": offset[:60], "held_out": HeldOut(x[60:], y[60:], offset[60:])}),
+        )
+    ]
+    np.testing.assert_allclose(runs[1].snapshots, runs[0].snapshots, rtol=1e-9)
+    np.testing.assert_allclose(runs[1].held_out_loss, runs[0].held_out_loss, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("task", "classes"), [("classification", 2), ("classification", 3)])
+def test_a_constant_offset_is_a_shift_of_the_last_bias(task, classes, monkeypatch):
+    x, y = problem()
+    labels = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
+    outputs = 1 if classes == 2 else classes
+    shift = np.linspace(0.5, 1.5, outputs)
+    config = small(precision="float64")
+    rows = np.tile(shift, (len(x), 1))
+    found = train(x, labels, task=task, config=config, rng=np.random.default_rng(0), offset=rows)
+    batch = train_batch(x, labels, task=task, config=config, rngs=[np.random.default_rng(0)], offset=rows)[0]
+    original = engine.initialise
+
+    def shifted(*args, rng):
+        *first, last = original(*args, rng=rng)
+        return (*first, last._replace(bias=last.bias + shift))
+
+    monkeypatch.setattr(engine, "initialise", shifted)
+    expected = train(x, labels, task=task, config=config, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(found.snapshots, expected.snapshots, rtol=1e-7)
+    np.testing.assert_allclose(batch.snapshots, expected.snapshots, rtol=1e-7)
 
 
 def test_minibatches_visit_every_row_once_a_pass():

@@ -169,3 +169,39 @@ def test_mald_power_must_be_positive():
     X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
     with pytest.raises(ValueError, match="power must be positive, got 0"):
         MALD(steps=2, hidden=2, power=0).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("value", [2.5, 8.0, True, 0, -3, "8", float("nan")])
+@pytest.mark.parametrize(
+    ("statistic", "name"),
+    [
+        *((MALD, name) for name in ("steps", "hidden", "depth", "batch_size", "rows")),
+        *((DeepSHAP, name) for name in ("steps", "hidden", "depth", "batch_size", "rows", "background")),
+    ],
+)
+def test_whole_numbers_are_asked_for_before_anything_is_trained(monkeypatch, statistic, name, value):
+    for trainer in ("train", "train_batch"):
+        monkeypatch.setattr(f"grip2.statistics.attribution.{trainer}", lambda *_, **__: pytest.fail("trained"))
+    X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
+    bad, none = statistic(**{name: value}), " or None" if name in ("batch_size", "rows") else ""
+    message = f"^{statistic.__name__}: {name} must be a whole number of at least 1{none}, got {value!r}\\.$"
+    with pytest.raises(ValueError, match=message):
+        bad.importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match=message):
+        bad.draws_together(20, 2)
+
+
+@pytest.mark.parametrize("name", ["steps", "hidden", "depth", "background"])
+def test_none_is_refused_where_it_means_nothing(name):
+    X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
+    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, got None"):
+        DeepSHAP(**{name: None}).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers():
+    X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
+    small = {"steps": 4, "hidden": 2, "depth": 1, "batch_size": 8, "rows": 10, "background": 5}
+    plain = DeepSHAP(**small)
+    of_numpy = DeepSHAP(**{name: np.int64(value) for name, value in small.items()})
+    expected, found = (s.importance(X, Xk, X[:, 0], rng=np.random.default_rng(0)) for s in (plain, of_numpy))
+    np.testing.assert_array_equal(found.W, expected.W)

@@ -139,8 +139,6 @@ def test_progress_and_early_stop():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"steps": 0}, "steps must be at least 1, got 0"),
         ({"l1": -1.0}, "l1 must not be negative"),
         ({"learning_rate": 0.0}, "learning_rate must be positive"),
         ({"activation": "tanh"}, "activation must be one of"),
@@ -156,3 +154,38 @@ def test_divergence_is_an_error():
     X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
     with pytest.raises(NonFiniteTrainingError, match="lower the learning rate"):
         DeepPINK(steps=200, learning_rate=1e30).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("value", [2.5, 8.0, True, 0, -3, "8", float("nan")])
+@pytest.mark.parametrize("name", ["epochs", "steps", "hidden", "depth", "batch_size"])
+def test_whole_numbers_are_asked_for(name, value):
+    X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
+    none = " or None" if name in ("steps", "hidden", "batch_size") else ""
+    message = f"^DeepPINK: {name} must be a whole number of at least 1{none}, got {value!r}\\.$"
+    with pytest.raises(ValueError, match=message):
+        DeepPINK(**{name: value}).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match=message):
+        DeepPINK(**{name: value}).draws_together(20, 2)
+
+
+@pytest.mark.parametrize(
+    ("n", "epochs", "batch_size", "steps"),
+    [
+        (100, 3, 10, 30),
+        (105, 3, 10, 32),  # 31.5
+        (109, 1, 10, 11),  # 10.9
+        (19, 200, 10, 380),
+        (7, 4, 10, 4),  # a batch is all rows
+        (7, 4, None, 4),
+        (250, 2, np.uint8(200), 3),  # 2.5
+    ],
+)
+def test_steps_of_epochs_are_rounded_up(n, epochs, batch_size, steps):
+    assert DeepPINK(epochs=epochs, batch_size=batch_size)._config(n, 5).steps == steps
+    assert DeepPINK(epochs=np.uint8(epochs), batch_size=batch_size)._config(n, 5).steps == steps
+
+
+def test_as_many_steps_are_made():
+    X, Xk = np.random.default_rng(0).standard_normal((2, 105, 2))
+    found = DeepPINK(epochs=3, batch_size=10).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
+    assert len(found.info["loss_curve"]) == 32

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
 from grip2.result import Importance
-from grip2.statistics import GRIP2, MALD, DeepPINK, Ensemble, LassoCoefficient, Statistic
+from grip2.statistics import GRIP2, MALD, DeepPINK, DeepSHAP, Ensemble, LassoCoefficient, Statistic
 
 
 class Noise(Statistic):
@@ -68,6 +70,33 @@ def test_members_trained_as_a_batch_are_those_trained_alone(statistic):
         for rng in np.random.default_rng(5).spawn(2)
     ]
     np.testing.assert_allclose(found.W, np.mean([m.W for m in members], axis=0), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "trainer", "single"),
+    [
+        (MALD(steps=90, hidden=4, depth=1, batch_size=16), "attribution.train_batch", "attribution.train"),
+        (DeepSHAP(steps=90, hidden=4, depth=1, background=5), "attribution.train_batch", "attribution.train"),
+        (DeepPINK(steps=90), "deeppink.train_pairwise", None),
+        (GRIP2((1e-2, 1e-1), steps=90, hidden=4, depth=1, block_size=5), "grip.train_batch", "grip.train"),
+    ],
+)
+def test_small_networks_are_trained_in_one_call(monkeypatch, statistic, trainer, single):
+    """All 9 members, which is more than knockoff copies are ever trained together."""
+    module = importlib.import_module(f"grip2.statistics.{trainer.split('.')[0]}")
+    train_all, members = getattr(module, trainer.split(".")[1]), []
+
+    def counted(*args, rngs, **settings):
+        members.append(len(rngs))
+        return train_all(*args, rngs=rngs, **settings)
+
+    monkeypatch.setattr(f"grip2.statistics.{trainer}", counted)
+    monkeypatch.setattr("grip2.statistics.attribution._trained_last", {})
+    if single is not None:
+        monkeypatch.setattr(f"grip2.statistics.{single}", lambda *_, **__: pytest.fail("one was trained by itself"))
+    found = Ensemble(statistic, 9).importance(*data(), rng=np.random.default_rng(0))
+    assert members == [9]
+    assert len(found.info["members"]) == 9
 
 
 def test_errors_say_what_to_do():

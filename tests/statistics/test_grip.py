@@ -52,7 +52,7 @@ def test_which_of_lambda_and_a_moves(method, moves):
 
 def test_importance_is_the_mean_over_the_surface():
     X, Xk, y = data(n=60)
-    found = GRIP2((1e-3, 1e-1), hidden=2, depth=1, steps=100, block_size=10).importance(
+    found = GRIP2((1e-3, 1e-1), hidden=2, depth=1, steps=100, block_size=10, linear=None).importance(
         X, Xk, y, rng=np.random.default_rng(0)
     )
     np.testing.assert_allclose(found.original, found.surface.original.mean(axis=0), rtol=1e-6)
@@ -191,6 +191,7 @@ def test_automatic_settings_are_reported():
         ({"block_size": "long"}, "block_size must be 'auto'"),
         ({"omega": (0.01, 0.1), "hidden": 0}, "hidden"),
         ({"omega": "gradient_ratio", "gradient_ratio": (0.2, 0.1)}, "r_min < r_max"),
+        ({"linear": "ridge"}, "linear must be 'lasso' or None"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

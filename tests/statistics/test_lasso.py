@@ -103,10 +103,52 @@ def test_classes(statistic, n_classes):
 def test_many_columns_go_without_a_gram_matrix(monkeypatch):
     X, Xk, y = pairs(150, 10)
     fast = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(0))
-    monkeypatch.setattr("grip2.statistics.lasso.GRAM_COLUMNS_MAX", 5)
+    monkeypatch.setattr("grip2.statistics.lasso_cv.GRAM_COLUMNS_MAX", 5)
     slow = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(0))
     assert slow.info["lambda"] == pytest.approx(fast.info["lambda"])
     np.testing.assert_allclose(slow.W, fast.W, atol=0.01)
+
+
+def no_gram_matrix(monkeypatch, limit: int) -> None:
+    """Lower the limit, and fail where all columns are multiplied with each other all the same."""
+    monkeypatch.setattr("grip2.statistics.lasso_cv.GRAM_COLUMNS_MAX", limit)
+    for place in ("lasso.moments", "logistic_path.moments_by_fold", "lasso.lars_path_gram"):
+        monkeypatch.setattr(f"grip2.statistics.{place}", lambda *_, **__: pytest.fail("a Gram matrix was formed"))
+
+
+@pytest.mark.parametrize(("n", "p"), [(150, 10), (40, 60)])
+@pytest.mark.parametrize("method", ["auto", "grid"])
+def test_lasso_path_of_many_columns_is_the_grid_without_a_gram_matrix(monkeypatch, n, p, method):
+    X, Xk, y = pairs(n, p)
+    expected = LassoPath("grid").importance(X, Xk, y, rng=np.random.default_rng(0))
+    constant = LassoPath("grid").importance(X, Xk, np.ones(n), rng=np.random.default_rng(0))
+    no_gram_matrix(monkeypatch, 5)
+    found = LassoPath(method).importance(X, Xk, y, rng=np.random.default_rng(0))
+    assert found.info["method"] == "grid"
+    np.testing.assert_allclose(found.original, expected.original, rtol=1e-9)
+    np.testing.assert_allclose(found.knockoff, expected.knockoff, rtol=1e-9)
+    alone = LassoPath(method).importance(X, Xk, np.ones(n), rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(alone.W, constant.W)
+
+
+# At 5 nearly every step goes without a Gram matrix, at 25 those with many working columns.
+@pytest.mark.parametrize("limit", [5, 25])
+@pytest.mark.parametrize("statistic", [LassoCoefficient(n_lambdas=40), LassoPath(n_lambdas=40, ratio=0.02)])
+def test_classes_of_many_columns_go_without_a_gram_matrix(monkeypatch, statistic, limit):
+    X, Xk, y = pairs(120, 20)
+    labels = np.digitize(y, np.quantile(y, [0.4, 0.7]))
+    expected = statistic.importance(X, Xk, labels, rng=np.random.default_rng(0), task="classification")
+    no_gram_matrix(monkeypatch, limit)
+    found = statistic.importance(X, Xk, labels, rng=np.random.default_rng(0), task="classification")
+    np.testing.assert_allclose(found.original, expected.original, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.knockoff, expected.knockoff, rtol=1e-6, atol=1e-9)
+
+
+def test_least_angle_regression_of_many_columns_is_refused(monkeypatch):
+    X, Xk, y = pairs(30, 10)
+    no_gram_matrix(monkeypatch, 19)
+    with pytest.raises(ValueError, match=r"method must be 'auto' or 'grid' for more than .*, got 'lars' with 20"):
+        LassoPath("lars").importance(X, Xk, y, rng=np.random.default_rng(0))
 
 
 def test_errors_say_what_to_do():

@@ -14,6 +14,7 @@ from grip2.statistics.lasso_cv import (
     lasso_cv,
     moments,
     moments_by_fold,
+    table_path,
 )
 
 
@@ -51,6 +52,17 @@ def test_gram_path_agrees_with_naive_coordinate_descent():
     path = gram_path(problem, lambdas, tolerance=1e-12)
     for k, lambda_ in enumerate(lambdas):
         np.testing.assert_allclose(path[:, k], naive_lasso(Z, y, lambda_, 400), atol=1e-6)
+
+
+def test_path_without_a_gram_matrix_is_the_same():
+    Z, y = table(60, 20, correlation=0.5)
+    Z, y = Z - Z.mean(axis=0), y - y.mean()
+    problem, start = moments(Z, y), np.linspace(-1, 1, 20)
+    lambdas = lambda_grid(np.max(np.abs(problem.cross)), 10, 0.01)
+    for settings in ({}, {"start": start, "tolerance": 1e-10}):
+        expected = gram_path(problem, lambdas, **settings)
+        np.testing.assert_allclose(table_path(Z, y, lambdas, **settings), expected, atol=1e-10)
+    np.testing.assert_array_equal(start, np.linspace(-1, 1, 20))  # neither writes into it
 
 
 def test_path_satisfies_the_optimality_conditions():
@@ -118,6 +130,9 @@ def test_the_path_is_left_only_when_the_error_has_risen_beyond_doubt():
     noisy = rising.copy()
     noisy[-1] = [0.2, 3.0, 0.2, 3.0, 1.5]
     assert not has_turned(noisy)
+    # Of a grid of 100 ten points are enough, of one of 200 they are not.
+    assert has_turned(rising, 100)
+    assert not has_turned(rising, 200)
 
 
 def test_a_constant_response_gives_zero_coefficients():

@@ -91,6 +91,26 @@ def test_cross_validation_takes_the_penalty_of_least_held_out_deviance():
     assert fit.errors[best, 0] == pytest.approx(np.mean(np.logaddexp(0, eta) - y[folds[0]] * eta), rel=1e-3)
 
 
+def test_leaving_the_path_does_not_change_the_choice():
+    """20 problems of every kind: nothing to find, few or many signals, strong and weak ones, correlated columns."""
+    none = np.zeros(30)
+    strengths = [none, none + 0.3, np.r_[2.0, none[1:]], np.r_[2.5, none[1:] + 0.2], np.r_[1.5, -1.5, none[2:]]]
+    visited = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        Z = rng.standard_normal((60, 30)) + (seed % 2) * rng.standard_normal((60, 1))
+        y = (rng.random(60) < expit(Z @ strengths[seed % 5])).astype(float)
+        folds = draw_folds(60, (5, 3)[seed % 4 == 0], rng, labels=y)
+        early = logistic_cv(Z, y, folds=folds)
+        whole = logistic_cv(Z, y, folds=folds, whole_path=True)
+        assert early.lambda_ == whole.lambda_
+        assert len(whole.lambdas) == 50
+        np.testing.assert_array_equal(early.errors, whole.errors[: len(early.errors)])
+        np.testing.assert_array_equal(early.coefficients, whole.coefficients)
+        visited.append(len(early.lambdas))
+    assert np.mean(np.array(visited) < 50) > 0.25  # it was left often enough to be a test
+
+
 def test_separable_classes_do_not_break_it():
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((100, 5))

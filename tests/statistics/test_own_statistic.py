@@ -49,3 +49,42 @@ def test_it_can_be_registered(example, monkeypatch):
     monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))
     registry.register("bins", "own_statistic:BinnedVariance")
     assert registry.create("bins", bins=8).get_params() == {"bins": 8}
+
+
+def test_equal_values_fall_into_one_bin(example):
+    """0/1 columns in a table sorted by y: neither the order of the rows nor an empty bin says anything."""
+    y = np.sort(np.random.default_rng(0).standard_normal(200))
+    columns = np.zeros((200, 2))
+    columns[::4, 0] = 1.0  # one row in four, at every height of y
+    columns[150:, 1] = 1.0
+    scores = example.BinnedVariance(bins=8)._scores(columns, y)
+    order = np.random.default_rng(1).permutation(200)
+    np.testing.assert_allclose(example.BinnedVariance(bins=8)._scores(columns[order], y[order]), scores)
+    low, high = y[:150].mean() - y.mean(), y[150:].mean() - y.mean()
+    assert scores[0] < 0.01
+    assert scores[1] == pytest.approx((0.75 * low**2 + 0.25 * high**2) / y.var())
+
+
+def test_classes_have_no_order(example):
+    """The class in the middle is told by the column; numbering the classes another way changes nothing."""
+    rng = np.random.default_rng(0)
+    X, Xk = rng.standard_normal((2, 300, 3))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    y = np.where(y == 2, 0, y) + 2 * (rng.random(300) < 0.3)  # 0 and 1, some of them renamed 2 and 3
+    found, renamed = (
+        example.BinnedVariance().importance(X, Xk, names, rng=np.random.default_rng(0), task="classification")
+        for names in (y, np.array([2, 0, 3, 1])[y])
+    )
+    np.testing.assert_allclose(renamed.W, found.W)
+    assert np.argmax(found.W) == 0
+
+
+def test_two_classes_score_as_their_numbers(example):
+    rng = np.random.default_rng(0)
+    X, Xk = rng.standard_normal((2, 100, 3))
+    y = (X[:, 0] > 0).astype(float)
+    as_classes, as_numbers = (
+        example.BinnedVariance().importance(X, Xk, y, rng=np.random.default_rng(0), task=task)
+        for task in ("classification", "regression")
+    )
+    np.testing.assert_allclose(as_classes.W, as_numbers.W)

@@ -1,5 +1,6 @@
 """Data with a known truth, the paper's real data sets, and tables from files."""
 
+from grip2.datasets.families import make_family
 from grip2.datasets.har import HARTable, load_har
 from grip2.datasets.hiv import HIVTable, load_hiv
 from grip2.datasets.semireal import SemiRealTable, make_semireal
@@ -13,6 +14,7 @@ __all__ = [
     "load_har",
     "load_hiv",
     "make_ar1",
+    "make_family",
     "make_hidden_interactions",
     "make_semireal",
 ]

@@ -38,13 +38,13 @@ def make_ar1(
     ``coefficients`` seeds beta alone: "we fix the support S and coefficient vector beta across trials, while resampling X
     and the noise", which ``random_state`` seeds.
     """
-    _check_shape(n, p, rho, snr)
+    check_shape(n, p, rho, snr)
     support = np.arange(0, p, spacing)
     beta = generator_from(coefficients).standard_normal(len(support))
     for_rows, for_noise = generator_from(random_state).spawn(2)
     X = ar1_rows(n, p, rho, for_rows)
     signal = np.sin(X[:, support] @ beta / np.sqrt(len(support)))
-    return _with_noise(X, signal, support, rho, snr, for_noise)
+    return with_noise(X, signal, support, rho, snr, for_noise)
 
 
 def make_hidden_interactions(
@@ -60,7 +60,7 @@ def make_hidden_interactions(
 
     Each term is uncorrelated with every feature, so a lasso has nothing to find. Places and weights are random.
     """
-    _check_shape(n, p, rho, snr)
+    check_shape(n, p, rho, snr)
     if n_signals % 4 or n_signals > p:
         raise ValueError(f"n_signals must be a multiple of 4 of at most p = {p}, got {n_signals}.")
     for_truth, for_rows, for_noise = generator_from(random_state).spawn(3)
@@ -71,7 +71,7 @@ def make_hidden_interactions(
     weights = for_truth.choice([-1.0, 1.0], half) * for_truth.uniform(0.8, 1.2, half)
     signal = np.abs(X[:, absolute]) @ weights * np.sqrt(1 / (1 - 2 / np.pi))
     signal += (X[:, left] * X[:, right]) @ (np.sqrt(2.0) * weights[: half // 2])
-    return _with_noise(X, signal, np.sort(chosen), rho, snr, for_noise)
+    return with_noise(X, signal, np.sort(chosen), rho, snr, for_noise)
 
 
 def ar1_covariance(p: int, rho: float) -> np.ndarray:
@@ -89,7 +89,7 @@ def ar1_rows(n: int, p: int, rho: float, rng: np.random.Generator) -> np.ndarray
     return X
 
 
-def _with_noise(
+def with_noise(
     X: np.ndarray, signal: np.ndarray, support: np.ndarray, rho: float, snr: float, rng: np.random.Generator
 ) -> SimulatedTable:
     sigma = np.sqrt(signal.var() / snr)
@@ -97,7 +97,7 @@ def _with_noise(
     return SimulatedTable(X, y, support, ar1_covariance(X.shape[1], rho), signal)
 
 
-def _check_shape(n: int, p: int, rho: float, snr: float) -> None:
+def check_shape(n: int, p: int, rho: float, snr: float) -> None:
     if n < 2 or p < 2:
         raise ValueError(f"n and p must be at least 2, got n={n}, p={p}.")
     if not -1 < rho < 1:

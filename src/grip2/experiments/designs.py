@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from grip2.datasets import load_har, load_hiv, make_ar1, make_semireal
-from grip2.experiments.plan import Design
+from grip2.datasets import SimulatedTable, load_har, load_hiv, make_ar1, make_family, make_semireal
+from grip2.experiments.plan import SIMULATED, Design
 from grip2.experiments.store import DesignRow
 from grip2.knockoffs import GaussianKnockoffs, KnockoffSampler
 from grip2.knockoffs.registry import create as create_sampler
@@ -75,15 +75,18 @@ def _make(seed: int, design: Design, group: Sequence[int], prepared: _Prepared) 
 
 
 def _prepare(seed: int, design: Design, data_home: Path | None) -> _Prepared:
-    return {"synthetic": _synthetic, "har": _har, "hiv": _hiv}[design.source](seed, design, data_home)
+    if design.source in SIMULATED:
+        return _simulated(seed, design)
+    return {"har": _har, "hiv": _hiv}[design.source](seed, design, data_home)
 
 
-def _synthetic(seed: int, design: Design, _: Path | None) -> _Prepared:
-    """Section 4.1: support and coefficients fixed, X and noise redrawn in every trial."""
+def _simulated(seed: int, design: Design) -> _Prepared:
+    """Section 4.1, and families of signals: support and coefficients fixed, X and noise redrawn in every trial."""
     options = design.options
+    make: Callable[..., SimulatedTable] = make_ar1 if design.source == "synthetic" else make_family
 
     def data(trial: int) -> tuple[np.ndarray, np.ndarray]:
-        made = make_ar1(**options, random_state=_rng(seed, design.data_key, trial, _DATA))
+        made = make(**options, random_state=_rng(seed, design.data_key, trial, _DATA))
         return made.X, made.y
 
     def sampler(X: np.ndarray) -> KnockoffSampler:
@@ -91,7 +94,7 @@ def _synthetic(seed: int, design: Design, _: Path | None) -> _Prepared:
             return GaussianKnockoffs(np.zeros(options["p"]), covariance, s=design.s).fit(X)
         return _sampler(design).fit(X)
 
-    small = make_ar1(**{**options, "n": 2}, random_state=0)
+    small = make(**{**options, "n": 2}, random_state=0)
     covariance = small.covariance
     names = [f"x{j}" for j in range(options["p"])]
     return _Prepared(data, sampler, _design_row(design, options["n"], names, None, small.support))

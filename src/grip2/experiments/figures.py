@@ -28,6 +28,8 @@ _STYLE: Any = {
 # name: (label, colour, marker, line)
 _LOOK: dict[str, tuple[str, str, str, Any]] = {
     "grip2": ("GRIP2", "#D55E00", "o", "-"),
+    "grip2-network": ("GRIP2, network alone", "#D55E00", "d", (0, (1, 1.2))),
+    "grip2-paper": ("GRIP2, paper's settings", "#D55E00", "D", (0, (4, 1.5))),
     "grip2-low": ("GRIP2, low lambda", "#D55E00", "D", (0, (4, 1.5))),
     "grip1": ("GRIP1", "#E69F00", "s", "-"),
     "grip1a": ("GRIP1a", "#E69F00", "^", (0, (4, 1.5))),
@@ -36,6 +38,8 @@ _LOOK: dict[str, tuple[str, str, str, Any]] = {
     "lcd": ("LCD", "#56B4E9", "P", (0, (4, 1.5))),
     "mald": ("MALD", "#009E73", "^", "-"),
     "shap": ("SHAP", "#CC79A7", "v", "-"),
+    "rf": ("Random forest", "#0072B2", "h", (0, (4, 1.5))),
+    "nothing": ("nothing", "#9A9A9A", "x", (0, (1, 1.2))),
     "deeppink": ("DeepPINK", "#000000", "X", (0, (1, 1.2))),
 }
 _SPARE = (("#0072B2", "*"), ("#009E73", "h"), ("#CC79A7", "d"), ("#000000", "<"), ("#E69F00", ">"))
@@ -91,6 +95,30 @@ def fdr_figure(table: pd.DataFrame, column: str, values: Sequence[Any]) -> Figur
         _limits(panels, table[table[column].isin(list(values))], "fdr")
         panels[0].set_ylabel("realised FDR")
         _legend(figure, panels[0])
+    return figure
+
+
+def families_figure(table: pd.DataFrame) -> Figure:
+    """Power against the number of rows, one panel for each family of signals."""
+    families = list(dict.fromkeys(table["family"]))
+    columns = min(3, len(families))
+    lines = -(-len(families) // columns)
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(2.9 * columns + 1.6, 2.6 * lines + 0.4), layout="constrained")
+        panels = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
+        for axes, family in zip(panels.flat, families, strict=False):
+            mean = table[table["family"] == family].groupby(["method", "n"], sort=False)["power"].mean().reset_index()
+            _lines(axes, mean.assign(power_se=0.0), "n", "power")
+            axes.set_xscale("log")
+            axes.set_ylim(-0.03, 1.03)
+            axes.set_title(str(family), fontsize=9)
+        for axes in panels.flat[len(families) :]:
+            axes.set_visible(False)
+        for axes in panels[-1]:
+            axes.set_xlabel("rows n")
+        for axes in panels[:, 0]:
+            axes.set_ylabel("power")
+        _legend(figure, panels[0, 0])
     return figure
 
 

@@ -14,11 +14,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-PRESETS = ("synthetic", "har", "hiv")
+PRESETS = ("synthetic", "har", "hiv", "calibration")
 
 # What a [[data]] block may hold, with the paper's values (section 4, appendices C and D).
 SOURCES: dict[str, dict[str, Any]] = {
     "synthetic": {"n": 20_000, "p": 500, "rho": 0.8, "snr": 0.2, "spacing": 5, "coefficients": 0},
+    "family": {"family": "linear", "n": 2000, "p": 200, "rho": 0.5, "snr": 0.5, "n_signals": 20, "truth": 0},
     "har": {
         "rows": 10_299,
         "share": 0.2,
@@ -31,6 +32,8 @@ SOURCES: dict[str, dict[str, Any]] = {
     },
     "hiv": {"drug": "APV", "drug_class": "PI", "rules": "paper"},
 }
+# Sources of a known distribution: exact knockoffs exist, and are the default.
+SIMULATED = ("synthetic", "family")
 KNOCKOFFS = ("exact", "gaussian", "copula", "fixed")
 S_CHOICES = ("equi", "mvr", "maxent", "sdp")
 DEFAULT_FDR = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)

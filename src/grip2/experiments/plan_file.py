@@ -8,7 +8,19 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from grip2.experiments.plan import DEFAULT_FDR, KNOCKOFFS, S_CHOICES, SETTINGS, SOURCES, Design, Method, Plan, PlanError
+from grip2.datasets.families import FAMILIES
+from grip2.experiments.plan import (
+    DEFAULT_FDR,
+    KNOCKOFFS,
+    S_CHOICES,
+    SETTINGS,
+    SIMULATED,
+    SOURCES,
+    Design,
+    Method,
+    Plan,
+    PlanError,
+)
 from grip2.experiments.toml_lines import Path, key_lines, line_of
 from grip2.statistics import registry
 
@@ -64,7 +76,7 @@ class _Reader:
         source = self.choice(block, "source", tuple(SOURCES), at)
         defaults = SOURCES[source]
         self.known(block, (*_COMMON, *defaults), at)
-        usual = {"synthetic": "exact", "har": "copula", "hiv": "fixed"}[source]
+        usual = {"har": "copula", "hiv": "fixed"}.get(source, "exact")
         axes: dict[str, list[Any]] = {}
         for name, default in {**defaults, "knockoffs": usual, "s": "equi", "center": True}.items():
             axes[name] = self.several(block, name, default, at)
@@ -72,8 +84,12 @@ class _Reader:
             for value in axes[name]:
                 if value not in choices:
                     self.fail(f"{name} must be one of {', '.join(choices)}, got {value!r}", (*at, name))
-        if "exact" in axes["knockoffs"] and source != "synthetic":
-            self.fail("knockoffs = 'exact' needs a known distribution: source = 'synthetic'", (*at, "knockoffs"))
+        if "exact" in axes["knockoffs"] and source not in SIMULATED:
+            known = " or ".join(map(repr, SIMULATED))
+            self.fail(f"knockoffs = 'exact' needs a known distribution: source = {known}", (*at, "knockoffs"))
+        for value in axes.get("family", []):
+            if value not in FAMILIES:
+                self.fail(f"family: {self.unknown(value, list(FAMILIES))}", (*at, "family"))
         own = self.whole(block, "trials", at, default=trials, least=1)
         found = []
         for values in itertools.product(*axes.values()):
@@ -87,7 +103,7 @@ class _Reader:
         self.known(block, _METHOD, at)
         name = self.text_value(block, "name", at)
         statistic = self.text_value(block, "statistic", at, default=name)
-        if statistic not in registry.names():
+        if statistic not in registry.names() and statistic.count(":") != 1:
             key = "statistic" if "statistic" in block else "name"
             self.fail(f"{key}: " + self.unknown(statistic, registry.names()), (*at, key))
         only = self.table(block, "only", at)

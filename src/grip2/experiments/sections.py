@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from grip2.experiments.figures import beside_paper_figure, fdr_figure, label, measures_figure
+from grip2.experiments.figures import beside_paper_figure, families_figure, fdr_figure, label, measures_figure
 from grip2.experiments.paper import HIV_TARGET, hiv_tables
 from grip2.experiments.summary import average_over
 
@@ -27,7 +27,13 @@ class Section:
 
 def sections_for(source: str, table: pd.DataFrame) -> list[Section]:
     """The parts of the report of a source of data; those whose numbers are not there yet are left out."""
-    return {"synthetic": synthetic_sections, "har": har_sections, "hiv": hiv_sections}[source](table)
+    by_source = {
+        "synthetic": synthetic_sections,
+        "family": family_sections,
+        "har": har_sections,
+        "hiv": hiv_sections,
+    }
+    return by_source[source](table)
 
 
 def synthetic_sections(table: pd.DataFrame) -> list[Section]:
@@ -69,6 +75,45 @@ def synthetic_sections(table: pd.DataFrame) -> list[Section]:
     for rho in sorted(table["rho"].unique(), reverse=True):
         found.append(_numbers(table[table["rho"] == rho], level, f"numbers-rho-{rho:g}", f"rho = {rho:g}"))
     return found
+
+
+def family_sections(table: pd.DataFrame) -> list[Section]:
+    """Power of every method in every cell, beside the best of the cell; realised FDR by family."""
+    table = table if "family" in table else table.assign(family="all")
+    level = _nearest(table, 0.1)
+    rows = table[(table["target_fdr"] == level) & (table["ensemble"] == 1)]
+    cell = [name for name in ("family", "n", "rho", "snr") if name in rows]
+    methods = list(dict.fromkeys(rows["method"]))
+    power = rows.pivot_table(index=cell, columns="method", values="power", sort=False)[methods]
+    printed = power.map(_number).rename(columns=label)
+    printed.insert(len(methods), "Best", [label(name) for name in power.idxmax(axis=1)])
+    if "grip2" in power:
+        printed["GRIP2 less best"] = [f"{gap:+.2f}" for gap in power["grip2"] - power.max(axis=1)]
+    fdr = rows.groupby(["family", "method"], sort=False).agg(
+        mean=("fdr", "mean"), error=("fdr_se", lambda errors: float((errors**2).sum() ** 0.5 / len(errors)))
+    )
+    fdr["text"] = [f"{mean:.3f} ({error:.3f})" for mean, error in zip(fdr["mean"], fdr["error"], strict=True)]
+    by_family = fdr["text"].unstack("method").reindex(columns=methods).fillna("").rename(columns=label)
+    return [
+        Section(
+            "power",
+            f"Power against the number of rows, q = {level:g}",
+            "Means over the correlations and noise levels of the plan.",
+            families_figure(rows),
+        ),
+        Section(
+            "cells",
+            f"Power of every method in every cell, q = {level:g}",
+            "Means over trials. The last column is 0 where GRIP2 is best.",
+            table=printed.reset_index(),
+        ),
+        Section(
+            "fdr",
+            f"Realised FDR by family, q = {level:g}",
+            "Means over all cells of a family, with their standard errors.",
+            table=by_family.reset_index(),
+        ),
+    ]
 
 
 def har_sections(table: pd.DataFrame) -> list[Section]:

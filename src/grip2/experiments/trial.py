@@ -79,8 +79,13 @@ def statistic_for(plan: Plan, method: Method) -> Statistic:
             )
     shared = {key: value for key, value in plan.settings.items() if key in known}
     settings = {**shared, **method.settings}
-    one.set_params(**{key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
+    one.set_params(**{key: _setting(value) for key, value in settings.items()})
     return one if method.ensemble == 1 else Ensemble(one, method.ensemble, budget="split")
+
+
+def _setting(value: Any) -> Any:
+    """A value from a plan: TOML knows neither tuples nor None, which is written "none"."""
+    return tuple(value) if isinstance(value, list) else None if value == "none" else value
 
 
 def group_size(plan: Plan, cell: Cell) -> int:

@@ -225,7 +225,9 @@ def _moment_tests(moments: dict[str, Contrast], names: tuple[str, ...], level: f
         error, standard_error, where = contrast.worst(level / len(moments))
         place = " and ".join(dict.fromkeys(names[j] for j in where))
         unit = units.get(name, "correlation")
-        tests.append(DiagnosticTest(name, contrast.p_value(), level / len(moments), abs(error), standard_error, unit, place))
+        tests.append(
+            DiagnosticTest(name, contrast.p_value(), level / len(moments), abs(error), standard_error, unit, place)
+        )
     return tests
 
 

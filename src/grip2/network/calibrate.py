@@ -14,7 +14,7 @@ from grip2.network.losses import LOSSES, choose_loss
 from grip2.network.mlp import forward
 from grip2.network.penalty import group_penalty
 from grip2.network.schedule import Schedule
-from grip2.network.train import Progress, TrainingConfig, train
+from grip2.network.train import HeldOut, Progress, TrainingConfig, train
 
 # Omega and its approach in units of lambda*, the strength that predicts best; chosen on linear, absolute-value, product,
 # sign and sine signals with n from 1,000 to 10,000.
@@ -36,6 +36,7 @@ def calibrate_held_out(
     task: str,
     config: TrainingConfig,
     rng: np.random.Generator,
+    offset: np.ndarray | None = None,
     search: tuple[float, float] = (1e-3, 2.0),
     held_out_share: float = 0.2,
     progress: Progress | None = None,
@@ -58,7 +59,8 @@ def calibrate_held_out(
         task=task,
         config=replace(config, schedule=path, steps=min(HELD_OUT_STEPS, max(config.steps, 3 * path.block_size))),
         rng=rng,
-        held_out=(x[held_out], y[held_out]),
+        offset=None if offset is None else offset[kept],
+        held_out=HeldOut(x[held_out], y[held_out], None if offset is None else offset[held_out]),
         progress=progress,
     )
     assert run.held_out_loss is not None
@@ -76,14 +78,17 @@ def calibrate_held_out(
         "rule": "held-out prediction",
         "best_lambda": best,
         "held_out_loss": float(smooth.min()),
-        "null_loss": _null_loss(y[kept], y[held_out], task),
+        "null_loss": _null_loss(y[kept], y[held_out], task, None if offset is None else offset[held_out]),
         "lambda": (schedule.lambda_min, schedule.lambda_max),
     }
     return schedule, info
 
 
-def _null_loss(y_kept: np.ndarray, y_held_out: np.ndarray, task: str) -> float:
-    """Held-out loss of the best constant, to read the network's against."""
+def _null_loss(y_kept: np.ndarray, y_held_out: np.ndarray, task: str, offset: np.ndarray | None) -> float:
+    """Held-out loss of the offset alone, or of the best constant where there is none, to read the network's against."""
+    if offset is not None:
+        loss_name, _ = choose_loss(task, np.concatenate([y_kept, y_held_out]))
+        return float(LOSSES[loss_name](jnp.asarray(offset), jnp.asarray(y_held_out)))
     if task == "regression":
         return float(np.mean((y_held_out - y_kept.mean()) ** 2))
     counts = np.bincount(y_kept.astype(int), minlength=int(max(y_kept.max(), y_held_out.max())) + 1) + 1.0
@@ -98,6 +103,7 @@ def calibrate_gradient_ratio(
     config: TrainingConfig,
     rng: np.random.Generator,
     ratio: tuple[float, float],
+    offset: np.ndarray | None = None,
     max_rows: int = 10_000,
     progress: Progress | None = None,
 ) -> tuple[tuple[float, float], dict[str, Any]]:
@@ -114,14 +120,15 @@ def calibrate_gradient_ratio(
         schedule=Schedule(kind="fixed", lambda_min=0.0, lambda_max=0.0, block_size=pilot_steps),
         steps=pilot_steps,
     )
-    run = train(x, y, task=task, config=pilot, rng=rng, progress=progress)
+    run = train(x, y, task=task, config=pilot, rng=rng, offset=offset, progress=progress)
     loss_name, _ = choose_loss(task, y)
     rows = rng.permutation(len(x))[:max_rows]
     x_rows, y_rows = jnp.asarray(x[rows], jnp.float32), jnp.asarray(y[rows], jnp.float32)
 
     def loss(weight: Any) -> Any:
         first = run.parameters[0]._replace(weight=weight)
-        return LOSSES[loss_name](forward((first, *run.parameters[1:]), x_rows), y_rows)
+        outputs = forward((first, *run.parameters[1:]), x_rows)
+        return LOSSES[loss_name](outputs if offset is None else outputs + jnp.asarray(offset[rows]), y_rows)
 
     weight = jnp.asarray(run.parameters[0].weight)
     of_loss = float(jnp.linalg.norm(jax.grad(loss)(weight)))
@@ -140,6 +147,7 @@ def calibrate_block_size(
     config: TrainingConfig,
     rng: np.random.Generator,
     tolerance: float,
+    offset: np.ndarray | None = None,
     sustained: int = 5,
     progress: Progress | None = None,
 ) -> tuple[int, dict[str, Any]]:
@@ -152,7 +160,7 @@ def calibrate_block_size(
     longest = min(LONGEST_BLOCK, max(config.steps // 10, sustained + 2))
     schedule = replace(config.schedule, block_size=longest, approach_from=None, warmup=0)
     pilot = replace(config, schedule=schedule, steps=longest * PILOT_BLOCKS, snapshot_every_step=True)
-    run = train(x, y, task=task, config=pilot, rng=rng, progress=progress)
+    run = train(x, y, task=task, config=pilot, rng=rng, offset=offset, progress=progress)
     norms = run.snapshots.reshape(PILOT_BLOCKS, longest, -1)
     change = np.abs(np.diff(norms, axis=1)).mean(axis=2)  # Delta(t), one row per block
     delta = tolerance * float(norms.mean())

@@ -51,12 +51,22 @@ class Recorded(NamedTuple):
 
 
 class Data(NamedTuple):
-    """Rows to train on, and rows to judge by (None: no held-out loss)."""
+    """Rows to train on, and rows to judge by (None: no held-out loss).
+
+    An offset, (rows, outputs), is added to the outputs of the network: what is known of the rows already.
+    """
 
     x: Any
     y: Any
+    offset: Any = None
     x_held_out: Any = None
     y_held_out: Any = None
+    offset_held_out: Any = None
+
+
+def _outputs(parameters: Parameters, x: Any, offset: Any) -> Any:
+    outputs = forward(parameters, x)
+    return outputs if offset is None else outputs + offset
 
 
 class State(NamedTuple):
@@ -90,14 +100,16 @@ def advance(
     waste = recorded.ratios.shape[0] - 1
     x, y = data.x, data.y
 
-    def prediction_and_decay(parameters: Parameters, xb: Any, yb: Any) -> tuple[Any, Any]:
-        prediction = loss(forward(parameters, xb), yb)
+    def prediction_and_decay(parameters: Parameters, xb: Any, yb: Any, offset: Any) -> tuple[Any, Any]:
+        prediction = loss(_outputs(parameters, xb, offset), yb)
         return prediction + hyper.deep_l2 * deep_penalty(parameters), prediction
 
     def step(t: Any, carry: tuple[State, Recorded]) -> tuple[State, Recorded]:
         (parameters, optimiser_state), record = carry
-        xb, yb = (x, y) if plan.rows is None else (x[plan.rows[t]], y[plan.rows[t]])
-        gradient, prediction = jax.grad(prediction_and_decay, has_aux=True)(parameters, xb, yb)
+        batch = (x, y, data.offset)
+        if plan.rows is not None:
+            batch = jax.tree.map(lambda part: part[plan.rows[t]], batch)
+        gradient, prediction = jax.grad(prediction_and_decay, has_aux=True)(parameters, *batch)
         # The deep penalty does not touch the first layer, so this is the gradient of the prediction loss alone there.
         of_loss = gradient[0].weight
         of_penalty = plan.lambda_[t] * jax.grad(group_penalty)(parameters[0].weight, plan.a[t], hyper.epsilon)
@@ -111,7 +123,7 @@ def advance(
         def snapshot() -> tuple[Any, Any, Any]:
             held_out = nothing
             if data.x_held_out is not None:
-                held_out = loss(forward(parameters, data.x_held_out), data.y_held_out)
+                held_out = loss(_outputs(parameters, data.x_held_out, data.offset_held_out), data.y_held_out)
             return group_norms(parameters[0].weight), _gradient_ratio(of_penalty, of_loss), held_out
 
         norms, ratio, held_out = lax.cond(

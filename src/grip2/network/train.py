@@ -85,6 +85,14 @@ class TrainingRun:
     stop_reason: str
 
 
+class HeldOut(NamedTuple):
+    """Rows to judge a network by."""
+
+    x: np.ndarray
+    y: np.ndarray
+    offset: np.ndarray | None = None
+
+
 class _Layout(NamedTuple):
     """The host's drawing of one run."""
 
@@ -120,14 +128,16 @@ def train(
     task: str,
     config: TrainingConfig,
     rng: np.random.Generator,
-    held_out: tuple[np.ndarray, np.ndarray] | None = None,
+    offset: np.ndarray | None = None,
+    held_out: HeldOut | None = None,
     progress: Progress | None = None,
 ) -> TrainingRun:
     """Train one network on ``x`` (rows, inputs) and return what it recorded.
 
-    ``held_out`` is a pair (x, y) of rows that take no part in training; their loss is recorded with every snapshot.
+    ``offset`` (rows, outputs) is added to what the network puts out. The rows of ``held_out`` take no part in training;
+    their loss is recorded with every snapshot.
     """
-    return _run(x, y, task, [config], [rng], progress, held_out=held_out, batched=False)[0]
+    return _run(x, y, task, [config], [rng], progress, offset=offset, held_out=held_out, batched=False)[0]
 
 
 def train_batch(
@@ -138,18 +148,19 @@ def train_batch(
     config: TrainingConfig,
     rngs: Sequence[np.random.Generator],
     schedules: Sequence[Schedule] | None = None,
+    offset: np.ndarray | None = None,
     progress: Progress | None = None,
 ) -> list[TrainingRun]:
     """Train one network per generator as a single batched computation; pays where networks are small.
 
     ``x`` is (rows, inputs), shared by all members, or (members, rows, inputs), with ``y`` (members, rows), one table
-    each. ``schedules`` gives every member a schedule of its own; they must agree on when snapshots are taken. Every member
-    equals, up to rounding, the run `train` makes with the same generator.
+    each, and an ``offset`` alike. ``schedules`` gives every member a schedule of its own; they must agree on when
+    snapshots are taken. Every member equals, up to rounding, the run `train` makes with the same generator.
     """
     if np.ndim(x) == 3 and len(x) != len(rngs):
         raise ValueError(f"train_batch: {len(x)} tables for {len(rngs)} generators.")
     configs = [replace(config, schedule=schedule) for schedule in schedules or [config.schedule] * len(rngs)]
-    return _run(x, y, task, configs, rngs, progress, batched=True)
+    return _run(x, y, task, configs, rngs, progress, offset=offset, batched=True)
 
 
 def predict(parameters: Parameters, x: np.ndarray) -> np.ndarray:
@@ -171,14 +182,15 @@ def _run(
     rngs: Sequence[np.random.Generator],
     progress: Progress | None,
     *,
-    held_out: tuple[np.ndarray, np.ndarray] | None = None,
+    offset: np.ndarray | None = None,
+    held_out: HeldOut | None = None,
     batched: bool,
 ) -> list[TrainingRun]:
     enable_cache()
     n_rows, n_inputs = np.shape(x)[-2:]
     config = configs[0]
     # A class may be absent from the training rows; labels of the held-out ones count too.
-    loss_name, n_outputs = choose_loss(task, y if held_out is None else np.concatenate([y, held_out[1]]))
+    loss_name, n_outputs = choose_loss(task, y if held_out is None else np.concatenate([y, held_out.y]))
     layouts = [lay_out(n_rows, n_inputs, n_outputs, own, rng) for own, rng in zip(configs, rngs, strict=True)]
     n_steps = len(layouts[0].regimes.lambda_)
     snapshot_steps = layouts[0].regimes.snapshot_steps
@@ -189,7 +201,8 @@ def _run(
 
     with jax.enable_x64(config.precision == "float64"):
         dtype = jnp.dtype(config.precision)
-        data = Data(*(jnp.asarray(part, dtype) for part in (x, y, *(held_out or ()))))
+        parts = (x, y, offset, *(held_out or ()))
+        data = Data(*(None if part is None else jnp.asarray(part, dtype) for part in parts))
         hyper = Hyper(
             *(
                 jnp.asarray(value, dtype)

@@ -16,7 +16,7 @@ import numpy as np
 from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance
-from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.base import Progress, Statistic, check_whole
 from grip2.statistics.grip import BATCH_BELOW_FLOPS, BATCH_DRAWS, PAPER_SETTINGS
 from grip2.statistics.inputs import distinct, paired_inputs, response
 
@@ -32,6 +32,7 @@ class NetworkAttribution(Statistic):
     batch_size: int | None
     learning_rate: float
     clip_norm: float | None
+    rows: int | None
 
     @classmethod
     def paper(cls, setting: str) -> Self:
@@ -43,6 +44,11 @@ class NetworkAttribution(Statistic):
     @abstractmethod
     def _score(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Importance of every column of ``Z`` in the trained network."""
+
+    def _check_settings(self) -> None:
+        """Refuse bad settings; called before anything is trained."""
+        check_whole(self, "steps", "hidden", "depth")
+        check_whole(self, "batch_size", "rows", or_none=True)
 
     def _importance(
         self,
@@ -65,6 +71,7 @@ class NetworkAttribution(Statistic):
         task: str,
         progress: Progress | None,
     ) -> list[Importance]:
+        self._check_settings()
         if len(pairs) > 1 and self.draws_together(*pairs[0][0].shape) == 1:
             return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
         target = response(y, task)
@@ -100,6 +107,7 @@ class NetworkAttribution(Statistic):
         return "unpenalised network, " + ", ".join(f"{name} {getattr(self, name)}" for name in names)
 
     def draws_together(self, n_rows: int, n_features: int) -> int:
+        self._check_settings()
         weights = 2 * n_features * self.hidden + (self.depth - 1) * self.hidden**2
         return BATCH_DRAWS if weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS else 1
 

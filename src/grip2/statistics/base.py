@@ -6,6 +6,7 @@ author can forget the swap on which the guarantee rests.
 
 from __future__ import annotations
 
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -106,6 +107,17 @@ class Statistic(BaseEstimator, ABC):
             part = share_progress(progress, k, len(pairs))
             found.append(self._importance(X, Xk, y, rng=rng, task=task, progress=part))
         return found
+
+
+def check_whole(statistic: Statistic, *names: str, or_none: bool = False) -> None:
+    """Refuse parameters that are not whole numbers of at least 1, or None where it is allowed."""
+    for name in names:
+        value = getattr(statistic, name)
+        if or_none and value is None:
+            continue
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+            allowed = "a whole number of at least 1" + (" or None" if or_none else "")
+            raise ValueError(f"{type(statistic).__name__}: {name} must be {allowed}, got {value!r}.")
 
 
 def standardise(values: np.ndarray) -> np.ndarray:

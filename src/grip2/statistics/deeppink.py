@@ -16,7 +16,7 @@ import numpy as np
 
 from grip2.network.pairwise import PairwiseConfig, pairwise_importance, train_pairwise
 from grip2.result import Importance
-from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.base import Progress, Statistic, check_whole
 from grip2.statistics.grip import BATCH_BELOW_FLOPS, BATCH_DRAWS, PAPER_SETTINGS
 from grip2.statistics.inputs import distinct, paired_inputs, response
 
@@ -31,8 +31,8 @@ class DeepPINK(Statistic):
     Parameters
     ----------
     epochs : int
-        Passes over the rows, of ``n / batch_size`` steps each: with the defaults n = 20,000 means 400,000 steps, many
-        minutes. ``DeepPINK(steps=5000, batch_size=256)`` is the budget of the other networks.
+        Passes over the rows, ``epochs * n / batch_size`` steps in all, rounded up: with the defaults n = 20,000 means
+        400,000 steps, many minutes. ``DeepPINK(steps=5000, batch_size=256)`` is the budget of the other networks.
     steps : int or None
         Optimisation steps instead of epochs, for equal budgets; None: ``epochs``.
     hidden : int or None
@@ -136,13 +136,13 @@ class DeepPINK(Statistic):
         return found
 
     def _config(self, n: int, p: int) -> PairwiseConfig:
-        if self.steps is None and self.epochs < 1:
-            raise ValueError(f"DeepPINK: epochs must be at least 1, got {self.epochs}.")
-        batch = n if self.batch_size is None else min(self.batch_size, n)
+        check_whole(self, "epochs", "depth")
+        check_whole(self, "steps", "hidden", "batch_size", or_none=True)
+        batch = n if self.batch_size is None else min(int(self.batch_size), n)
         return PairwiseConfig(
             hidden=p if self.hidden is None else self.hidden,
             depth=self.depth,
-            steps=self.epochs * (n // max(batch, 1)) if self.steps is None else self.steps,
+            steps=-(-int(self.epochs) * n // batch) if self.steps is None else self.steps,
             batch_size=batch,
             learning_rate=self.learning_rate,
             l1=0.05 * float(np.sqrt(2 * np.log(max(p, 2)) / n)) if self.l1 is None else self.l1,

@@ -12,6 +12,7 @@ import numpy as np
 from grip2.network.attribution import mean_absolute_shap
 from grip2.network.train import TrainingRun
 from grip2.statistics.attribution import NetworkAttribution, some_rows
+from grip2.statistics.base import check_whole
 
 
 class DeepSHAP(NetworkAttribution):
@@ -51,6 +52,10 @@ class DeepSHAP(NetworkAttribution):
         self.clip_norm = clip_norm
         self.background = background
         self.rows = rows
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_whole(self, "background")
 
     def _score(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         background = some_rows(Z, self.background, rng)

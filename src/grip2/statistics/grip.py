@@ -10,10 +10,11 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from grip2._random import stream
 from grip2.network.calibrate import (
     HELD_OUT_STEPS,
     PILOT_STEPS,
@@ -27,12 +28,26 @@ from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance, Surface
 from grip2.statistics.base import Progress, Statistic, split_progress
 from grip2.statistics.inputs import distinct, paired_inputs, response
+from grip2.statistics.linear_first import LinearPart, combined, describe, fit_lasso
 
 # Below this many multiply-adds per step a network leaves the cores idle, and training several as one batch pays.
 BATCH_BELOW_FLOPS = 2e7
 BATCH_DRAWS = 8
 
 Range = tuple[float, float]
+
+
+class _Problem(NamedTuple):
+    """One table and what its network is to explain."""
+
+    Z: np.ndarray
+    y: np.ndarray
+    task: str
+    offset: np.ndarray | None = None
+    linear: LinearPart | None = None
+
+    def data(self) -> dict[str, Any]:
+        return {"x": self.Z, "y": self.y, "task": self.task, "offset": self.offset}
 
 
 class GroupRegularizationPersistence(Statistic):
@@ -60,6 +75,10 @@ class GroupRegularizationPersistence(Statistic):
         For ``omega="gradient_ratio"``. Paper: (0.01, 0.20), or (0.01, 1) where knockoffs are approximate.
     block_tolerance : float
         For ``block_size="auto"``: the paper's delta, relative to the mean group norm.
+    linear : "lasso" or None
+        "lasso" (not in the paper): a cross-validated lasso takes the linear part of the signal first, the network is trained
+        on what it leaves, and importances are added, each weighted by the share of the response it explains on held-out
+        rows. None: the network alone, as in the paper.
     """
 
     schedule_kind: ClassVar[str]
@@ -81,6 +100,7 @@ class GroupRegularizationPersistence(Statistic):
         warmup: int = 0,
         gradient_ratio: Range = (0.01, 0.20),
         block_tolerance: float = 0.01,
+        linear: str | None = "lasso",
     ) -> None:
         self.omega = omega
         self.a_min = a_min
@@ -96,6 +116,7 @@ class GroupRegularizationPersistence(Statistic):
         self.warmup = warmup
         self.gradient_ratio = gradient_ratio
         self.block_tolerance = block_tolerance
+        self.linear = linear
 
     @classmethod
     def paper(cls, setting: str) -> Self:
@@ -127,12 +148,13 @@ class GroupRegularizationPersistence(Statistic):
         task: str,
         progress: Progress | None,
     ) -> Importance:
-        Z, target = paired_inputs(X, Xk, np.float32), response(y, task)
+        Z = paired_inputs(X, Xk, np.float32)
         for_calibration, for_training = rng.spawn(2)
-        calibrating, training = split_progress(progress, self._calibration_steps(), self.steps + self.warmup)
-        config, chosen = self._calibrated(Z, target, task, for_calibration, calibrating)
-        run = train(Z, target, task=task, config=config, rng=for_training, progress=training)
-        return _to_importance(run, config, chosen)
+        calibrating, training = split_progress(progress, sum(self._calibration_steps()), self.steps + self.warmup)
+        problem = self._problem(Z, y, task, for_calibration)
+        config, chosen = self._calibrated(problem, for_calibration, calibrating)
+        run = train(Z, problem.y, task=task, config=config, rng=for_training, offset=problem.offset, progress=training)
+        return _to_importance(run, config, chosen, problem.linear)
 
     def _importances(
         self,
@@ -149,36 +171,57 @@ class GroupRegularizationPersistence(Statistic):
         if len(pairs) == 1 or alone:
             return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
         streams = [rng.spawn(2) for rng in rngs]
-        tables, target = np.stack([paired_inputs(X, Xk, np.float32) for X, Xk in own]), response(y, task)
+        tables = np.stack([paired_inputs(X, Xk, np.float32) for X, Xk in own])
         # Each table is calibrated by itself: a choice made on one knockoff copy is not symmetric in the pairs of another.
-        stages = split_progress(progress, *[self._calibration_steps()] * len(own), self.steps * len(pairs))
+        stages = split_progress(progress, *[sum(self._calibration_steps())] * len(own), self.steps * len(pairs))
+        problems = [self._problem(table, y, task, stream[0]) for table, stream in zip(tables, streams, strict=False)]
         settings = [
-            self._calibrated(table, target, task, stream[0], stage)
-            for table, stream, stage in zip(tables, streams, stages, strict=False)
+            self._calibrated(problem, stream[0], stage)
+            for problem, stream, stage in zip(problems, streams, stages, strict=False)
         ]
-        settings = settings * len(pairs) if shared else settings
+        if shared:
+            problems, settings = problems * len(pairs), settings * len(pairs)
+        targets, offsets = np.stack([problem.y for problem in problems]), [problem.offset for problem in problems]
+        offset = None if offsets[0] is None else np.stack([one for one in offsets if one is not None])
         runs = train_batch(
             tables[0] if shared else tables,
-            target if shared else np.broadcast_to(target, (len(tables), len(target))),
+            targets[0] if shared else targets,
             task=task,
             config=settings[0][0],
             schedules=[config.schedule for config, _ in settings],
             rngs=[for_training for _, for_training in streams],
+            offset=offset[0] if shared and offset is not None else offset,
             progress=stages[-1],
         )
-        return [_to_importance(run, *setting) for run, setting in zip(runs, settings, strict=True)]
+        return [
+            _to_importance(run, *setting, problem.linear)
+            for run, setting, problem in zip(runs, settings, problems, strict=True)
+        ]
+
+    def _problem(self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator) -> _Problem:
+        """What the network is trained on: the response itself, or what a lasso leaves of it."""
+        if self.linear not in ("lasso", None):
+            raise ValueError(f"{type(self).__name__}: linear must be 'lasso' or None, got {self.linear!r}.")
+        target = response(y, task)
+        if self.linear is None:
+            return _Problem(Z, target, task)
+        part = fit_lasso(Z, target, task=task, rng=stream(rng, "lasso"))
+        return _Problem(Z, part.response, task, part.offset, part)
 
     def draws_together(self, n_rows: int, n_features: int) -> int:
         weights = 2 * n_features * self.hidden + (self.depth - 1) * self.hidden**2
         return BATCH_DRAWS if weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS else 1
 
-    def _calibration_steps(self) -> int:
-        """Steps spent before the run itself, for the progress bar."""
-        omega = {"auto": HELD_OUT_STEPS, "gradient_ratio": RATIO_STEPS}.get(str(self.omega), 0)
-        return min(omega, self.steps) + (PILOT_STEPS if self.block_size == "auto" else 0)
+    def _calibration_steps(self) -> tuple[int, int, int]:
+        """Steps spent before the run itself on held-out loss, gradient ratio and block size, for the progress bar."""
+        return (
+            min(HELD_OUT_STEPS, self.steps) if self.omega == "auto" or self.linear is not None else 0,
+            min(RATIO_STEPS, self.steps) if self.omega == "gradient_ratio" else 0,
+            PILOT_STEPS if self.block_size == "auto" else 0,
+        )
 
     def _calibrated(
-        self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, progress: Progress | None
+        self, problem: _Problem, rng: np.random.Generator, progress: Progress | None
     ) -> tuple[TrainingConfig, dict[str, Any]]:
         """The training configuration with every "auto" replaced, and a record of how.
 
@@ -186,38 +229,43 @@ class GroupRegularizationPersistence(Statistic):
         """
         config = self._config()
         chosen: dict[str, Any] = {}
-        pilot = PILOT_STEPS if self.block_size == "auto" else 0
-        for_omega, for_block = split_progress(progress, self._calibration_steps() - pilot, pilot)
-        if isinstance(self.omega, str):
-            schedule, chosen["omega"] = self._calibrated_schedule(Z, y, task, config, rng, for_omega)
-            config = replace(config, schedule=schedule)
+        held_out, ratio, pilot = self._calibration_steps()
+        for_omega, for_block = split_progress(progress, held_out + ratio, pilot)
+        schedule = config.schedule
+        if isinstance(self.omega, str) or problem.linear is not None:
+            schedule, chosen["omega"] = self._calibrated_schedule(problem, config, rng, for_omega)
+        if problem.linear is not None:
+            chosen["linear"] = describe(problem.linear, _explained_by_network(chosen["omega"], problem.linear))
+            if not isinstance(self.omega, str):
+                del chosen["omega"]
+        config = replace(config, schedule=schedule)
         if self.block_size == "auto":
             size, chosen["block_size"] = calibrate_block_size(
-                Z, y, task=task, config=config, rng=rng, tolerance=self.block_tolerance, progress=for_block
+                **problem.data(), config=config, rng=rng, tolerance=self.block_tolerance, progress=for_block
             )
             config = replace(config, schedule=replace(config.schedule, block_size=size))
         return config, chosen
 
     def _calibrated_schedule(
-        self,
-        Z: np.ndarray,
-        y: np.ndarray,
-        task: str,
-        config: TrainingConfig,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, problem: _Problem, config: TrainingConfig, rng: np.random.Generator, progress: Progress | None
     ) -> tuple[Schedule, dict[str, Any]]:
-        if self.omega == "auto":
-            return calibrate_held_out(Z, y, task=task, config=config, rng=rng, progress=progress)
-        if self.omega == "gradient_ratio":
-            (lo, hi), info = calibrate_gradient_ratio(
-                Z, y, task=task, config=config, rng=rng, ratio=self.gradient_ratio, progress=progress
+        if isinstance(self.omega, str) and self.omega not in ("auto", "gradient_ratio"):
+            raise ValueError(
+                f"{type(self).__name__}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), "
+                f"got {self.omega!r}."
             )
-            return replace(config.schedule, lambda_min=lo, lambda_max=hi), info
-        raise ValueError(
-            f"{type(self).__name__}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), "
-            f"got {self.omega!r}."
-        )
+        schedule = config.schedule
+        info: dict[str, Any] = {}
+        held_out, of_ratio = split_progress(progress, *self._calibration_steps()[:2])
+        if self.omega == "auto" or problem.linear is not None:
+            found, info = calibrate_held_out(**problem.data(), config=config, rng=rng, progress=held_out)
+            schedule = found if self.omega == "auto" else schedule
+        if self.omega == "gradient_ratio":
+            (lo, hi), by_ratio = calibrate_gradient_ratio(
+                **problem.data(), config=config, rng=rng, ratio=self.gradient_ratio, progress=of_ratio
+            )
+            schedule, info = replace(schedule, lambda_min=lo, lambda_max=hi), {**info, **by_ratio}
+        return schedule, info
 
     def _config(self) -> TrainingConfig:
         who = type(self).__name__
@@ -280,22 +328,33 @@ class GroupLasso(GroupRegularizationPersistence):
 
 PAPER_SETTINGS: dict[str, dict[str, Any]] = {
     "synthetic": {
-        "omega": (1e-4, 1e-1), "a_min": 0.1, "block_size": 25, "steps": 5000, "hidden": 512, "depth": 3,
+        "linear": None, "omega": (1e-4, 1e-1), "a_min": 0.1, "block_size": 25, "steps": 5000, "hidden": 512, "depth": 3,
         "batch_size": 256, "learning_rate": 1e-3, "deep_l2": 0.0, "epsilon": 1e-8,
     },
     "semireal": {
-        "omega": (1.0, 100.0), "a_min": 0.1, "block_size": 25, "steps": 10_000, "hidden": 512, "depth": 3,
+        "linear": None, "omega": (1.0, 100.0), "a_min": 0.1, "block_size": 25, "steps": 10_000, "hidden": 512, "depth": 3,
         "batch_size": 256, "learning_rate": 1e-3, "deep_l2": 1e-7, "epsilon": 1e-8,
     },
     "hiv": {
-        "omega": (1e-3, 4e-2), "a_min": 0.1, "block_size": 50, "steps": 5000, "hidden": 1, "depth": 1,
+        "linear": None, "omega": (1e-3, 4e-2), "a_min": 0.1, "block_size": 50, "steps": 5000, "hidden": 1, "depth": 1,
         "batch_size": None, "learning_rate": 1e-3, "deep_l2": 1e-2, "epsilon": 1e-8,
     },
 }  # fmt: skip
 
 
-def _to_importance(run: TrainingRun, config: TrainingConfig, chosen: dict[str, Any]) -> Importance:
-    p = len(run.importance) // 2
+def _explained_by_network(held_out: dict[str, Any], linear: LinearPart) -> float:
+    """Share of the response that the network explains beyond the lasso, on held-out rows."""
+    of_rest = max(0.0, 1.0 - held_out["held_out_loss"] / held_out["null_loss"]) if held_out["null_loss"] > 0 else 0.0
+    return of_rest * (1.0 - linear.explained)
+
+
+def _to_importance(
+    run: TrainingRun, config: TrainingConfig, chosen: dict[str, Any], linear: LinearPart | None
+) -> Importance:
+    importance, p = run.importance, len(run.importance) // 2
+    if linear is not None:
+        shares = [linear.explained, chosen["linear"]["explained_by_network"]]
+        importance = combined(list(zip([linear.strength, run.importance], shares, strict=True)))
     info = {
         "training": asdict(config),
         "chosen": chosen,
@@ -304,4 +363,4 @@ def _to_importance(run: TrainingRun, config: TrainingConfig, chosen: dict[str, A
         "stop_reason": run.stop_reason,
     }
     surface = Surface(run.snapshot_lambda, run.snapshot_a, run.snapshots[:, :p], run.snapshots[:, p:])
-    return Importance(run.importance[:p], run.importance[p:], info, surface)
+    return Importance(importance[:p], importance[p:], info, surface)

@@ -16,11 +16,19 @@ from sklearn.linear_model import LassoCV, lars_path_gram
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic
 from grip2.statistics.inputs import one_against_rest, paired_inputs, response, threads_for
-from grip2.statistics.lasso_cv import Moments, draw_folds, gram_path, lambda_grid, lasso_cv, moments
+from grip2.statistics.lasso_cv import (
+    GRAM_COLUMNS_MAX,
+    Moments,
+    draw_folds,
+    gram_fits,
+    gram_path,
+    lambda_grid,
+    lasso_cv,
+    moments,
+    table_path,
+)
 from grip2.statistics.logistic_path import LogisticPath, logistic_cv
 
-# Above this many columns the Gram matrices of the folds no longer fit into memory comfortably.
-GRAM_COLUMNS_MAX = 6000
 # Largest violation of the lasso's optimality conditions a path may show, relative to the largest penalty.
 LARS_VIOLATION_MAX = 1e-6
 
@@ -75,7 +83,7 @@ class LassoCoefficient(Statistic):
             ]
             strength = np.sum([np.abs(fit.coefficients) for fit in fits], axis=0)
             return strength, {"lambda": [fit.lambda_ for fit in fits]}
-        if Z.shape[1] <= GRAM_COLUMNS_MAX:
+        if gram_fits(Z.shape[1]):
             fit = lasso_cv(Z, response(y, task), folds=folds, n_lambdas=self.n_lambdas, ratio=self.ratio)
             info = {"lambda": fit.lambda_, "r2": fit.r2, "converged": fit.converged}
             return np.abs(fit.coefficients), info
@@ -112,7 +120,8 @@ class LassoPath(Statistic):
     method : {"auto", "lars", "grid"}
         ``"auto"`` is ``"lars"`` where it is stable, that is where the path it finds satisfies the lasso's
         optimality conditions at every knot, and ``"grid"``, the paper's choice, elsewhere. Classes always use
-        the grid: the logistic path is not piecewise linear.
+        the grid: the logistic path is not piecewise linear. So do more than 6,000 columns of [X, Xk], without a
+        Gram matrix, which would take hundreds of megabytes or more.
     n_lambdas : int
         Points of the grid. The paper does not give a number.
     ratio : float
@@ -151,6 +160,13 @@ class LassoPath(Statistic):
             # A feature counts from the first class it helps to tell from the rest.
             entry = np.max([self._logistic_entry(Z, label) for label in one_against_rest(y)], axis=0)
             return entry, {"method": "grid, logistic"}
+        if not gram_fits(Z.shape[1]):
+            if self.method == "lars":
+                raise ValueError(
+                    f"LassoPath: method must be 'auto' or 'grid' for more than {GRAM_COLUMNS_MAX} columns of [X, Xk], got "
+                    f"'lars' with {Z.shape[1]}, whose Gram matrix would take {8e-9 * Z.shape[1] ** 2:.1f} GB."
+                )
+            return self._table_entry(Z, response(y, task)), {"method": "grid"}
         problem = moments(Z, response(y, task))
         info: dict[str, Any] = {"method": "grid"}
         if self.method != "grid":
@@ -173,8 +189,17 @@ class LassoPath(Statistic):
         lambdas = lambda_grid(float(np.max(np.abs(problem.cross))), self.n_lambdas, self.ratio)
         return first_nonzero(gram_path(problem, lambdas), lambdas)
 
+    def _table_entry(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """`_grid_entry` without a Gram matrix."""
+        largest = float(np.max(np.abs(Z.T @ y))) / len(y)
+        if largest == 0:
+            return np.zeros(Z.shape[1])
+        lambdas = lambda_grid(largest, self.n_lambdas, self.ratio)
+        # At the first every coefficient is zero; rounding would make the largest one of them not quite so.
+        return first_nonzero(table_path(Z, y, lambdas[1:]), lambdas[1:])
+
     def _logistic_entry(self, Z: np.ndarray, label: np.ndarray) -> np.ndarray:
-        path = LogisticPath(Z, label, gram=moments(Z, label).gram)
+        path = LogisticPath(Z, label, gram=moments(Z, label).gram if gram_fits(Z.shape[1]) else None)
         lambdas = lambda_grid(path.lambda_max, self.n_lambdas, self.ratio)
         return first_nonzero(np.column_stack([path.advance(lambda_) for lambda_ in lambdas]), lambdas)
 

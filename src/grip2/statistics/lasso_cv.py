@@ -24,9 +24,12 @@ from sklearn.model_selection import KFold
 # The path is left when the error exceeds its minimum by this many standard errors of the paired difference
 # over folds,
 LEAVE_AFTER_ERRORS = 3.0
-# and lies this many grid points behind it.
+# and lies this many grid points behind it, and this share of the grid: points of a fine one are close together.
 LEAVE_AFTER_POINTS = 10
+LEAVE_AFTER_SHARE = 0.1
 CHUNK = 5  # grid points between two looks at the error
+# Above this many columns the Gram matrices of the folds no longer fit into memory comfortably.
+GRAM_COLUMNS_MAX = 6000
 
 Folds = Sequence[np.ndarray]  # row numbers held out by each fold
 
@@ -79,6 +82,11 @@ def lambda_grid(largest: float, n_lambdas: int, ratio: float) -> np.ndarray:
     return np.geomspace(largest, largest * ratio, n_lambdas)
 
 
+def gram_fits(n_columns: int) -> bool:
+    """May a Gram matrix of so many columns be formed?"""
+    return n_columns <= GRAM_COLUMNS_MAX
+
+
 def moments(Z: np.ndarray, y: np.ndarray) -> Moments:
     """Moments of centred copies of ``Z`` and ``y``."""
     n, mean, y_mean = len(Z), Z.mean(axis=0), float(y.mean())
@@ -107,7 +115,7 @@ def lasso_cv(
     solver = _Solver(tolerance, max_iterations)
     errors = np.empty((0, len(folds)))
     coefficients = [np.zeros(Z.shape[1]) for _ in folds]
-    while len(errors) < n_lambdas and (whole_path or not has_turned(errors)):
+    while len(errors) < n_lambdas and (whole_path or not has_turned(errors, n_lambdas)):
         chunk = lambdas[len(errors) : len(errors) + CHUNK]
         found = np.empty((len(chunk), len(folds)))
         for k, rows in enumerate(folds):
@@ -143,6 +151,20 @@ def gram_path(
     return _Solver(tolerance, max_iterations).path(problem, lambdas, start)
 
 
+def table_path(
+    Z: np.ndarray,
+    y: np.ndarray,
+    lambdas: np.ndarray,
+    *,
+    start: np.ndarray | None = None,
+    tolerance: float = 1e-4,
+    max_iterations: int = 5000,
+) -> np.ndarray:
+    """`gram_path` of centred ``Z`` and ``y`` without their Gram matrix; slower where there are more rows than columns."""
+    start = np.zeros(Z.shape[1]) if start is None else start
+    return _Solver(tolerance, max_iterations).table_path(Z, y, lambdas, start)
+
+
 class _Fold(NamedTuple):
     training: Moments
     mean: np.ndarray  # of the training rows
@@ -161,29 +183,35 @@ class _Solver:
         # With a Gram matrix given, scikit-learn reads from X its shape and from y its squared length, no
         # more: moments per row are those of a table with one row.
         one_row = np.zeros((1, len(start)), order="F")
+        length = np.array([np.sqrt(problem.response)])
+        return self._descend(one_row, length, lambdas, start, precompute=problem.gram, Xy=problem.cross)
+
+    def table_path(self, Z: np.ndarray, y: np.ndarray, lambdas: np.ndarray, start: np.ndarray) -> np.ndarray:
+        return self._descend(np.asfortranarray(Z), y, lambdas, start, precompute=False)
+
+    def _descend(self, Z: np.ndarray, y: np.ndarray, lambdas: np.ndarray, start: np.ndarray, **how: Any) -> np.ndarray:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             _, coefficients, _ = lasso_path(
-                one_row,
-                np.array([np.sqrt(problem.response)]),
+                Z,
+                y,
                 alphas=lambdas,
-                precompute=problem.gram,
-                Xy=problem.cross,
-                coef_init=start,
+                coef_init=start.copy(),  # it is overwritten
                 tol=self.tolerance,
                 max_iter=self.max_iterations,
                 check_input=False,
+                **how,
             )
         self.converged &= not caught
         return coefficients
 
 
-def has_turned(errors: np.ndarray) -> bool:
-    """Has the mean held-out error risen beyond doubt above its minimum?"""
+def has_turned(errors: np.ndarray, n_lambdas: int = 0) -> bool:
+    """Has the mean held-out error, on a grid of ``n_lambdas``, risen beyond doubt above its minimum?"""
     if not len(errors):
         return False
     best = int(np.argmin(errors.mean(axis=1)))
-    if len(errors) - 1 - best < LEAVE_AFTER_POINTS:
+    if len(errors) - 1 - best < max(LEAVE_AFTER_POINTS, LEAVE_AFTER_SHARE * n_lambdas):
         return False
     rise = errors[-1] - errors[best]
     return bool(rise.mean() > LEAVE_AFTER_ERRORS * rise.std(ddof=1) / np.sqrt(len(rise)))

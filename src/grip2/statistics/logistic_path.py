@@ -13,7 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from grip2.statistics.lasso_cv import Folds, Moments, gram_path, has_turned, lambda_grid, moments_by_fold
+from grip2.statistics.lasso_cv import (
+    Folds,
+    Moments,
+    gram_fits,
+    gram_path,
+    has_turned,
+    lambda_grid,
+    moments_by_fold,
+    table_path,
+)
 
 SMALLEST_WEIGHT = 1e-5  # rows fitted perfectly keep this weight, else the Newton system would be singular
 NEWTON_STEPS_MAX = 50
@@ -40,7 +49,8 @@ class LogisticPath:
 
     ``rows`` masks the rows that are fitted; ``linear_predictor`` covers all of them, so the held-out ones are
     predicted by the way. Large problems keep one matrix of second derivatives over many steps and penalties, and
-    form it anew when the steps get slow; it starts from ``gram``, the centred Gram matrix per fitted row.
+    form it anew when the steps get slow; it starts from ``gram``, the centred Gram matrix per fitted row. Where more
+    columns are at work than a Gram matrix may have (`gram_fits`), the steps do without one.
     """
 
     def __init__(
@@ -122,11 +132,11 @@ class LogisticPath:
 
     def _second_derivative(
         self, part: np.ndarray, columns: np.ndarray, kept: bool, *, renew: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Weights of the rows and the centred Gram matrix of ``part`` under them: of this point, or those kept."""
         if not kept or self._kept_gram is None:
             weight = self._weights()
-            return weight, self._weighted_gram(part, weight)
+            return weight, self._weighted_gram(part, weight) if gram_fits(len(columns)) else None
         if renew:
             self._kept_weight = self._weights()
             self._kept_gram = self._weighted_gram(self.Z, self._kept_weight)
@@ -142,7 +152,13 @@ class LogisticPath:
         return (part * (weight / self.n)[:, None]).T @ part - total * np.outer(mean, mean)
 
     def _newton_point(
-        self, part: np.ndarray, b: np.ndarray, lambda_: float, weight: np.ndarray, gram: np.ndarray, tolerance: float
+        self,
+        part: np.ndarray,
+        b: np.ndarray,
+        lambda_: float,
+        weight: np.ndarray,
+        gram: np.ndarray | None,
+        tolerance: float,
     ) -> tuple[np.ndarray, float]:
         """Minimiser of the penalised second-order expansion at the current point: a weighted lasso."""
         slope = self.rows * (self.y - expit(self.linear_predictor))
@@ -150,10 +166,17 @@ class LogisticPath:
         mean, response_mean = weight @ part / weight.sum(), float(weight @ response / weight.sum())
         if not len(b):
             return b, response_mean
-        centred = response - response_mean
-        cross = part.T @ (weight * centred) / self.n
-        problem = Moments(gram, cross, float(weight @ centred**2) / self.n)
-        target = gram_path(problem, np.array([lambda_]), start=b, tolerance=0.1 * tolerance)[:, 0]
+        centred, lambdas = response - response_mean, np.array([lambda_])
+        if gram is None:
+            # Rows times the roots of their weights make it a plain lasso, whose sum is over all rows.
+            root = np.sqrt(weight * len(weight) / self.n)
+            table = np.subtract(part, mean, order="F")
+            table *= root[:, None]
+            target = table_path(table, root * centred, lambdas, start=b, tolerance=0.1 * tolerance)[:, 0]
+        else:
+            cross = part.T @ (weight * centred) / self.n
+            problem = Moments(gram, cross, float(weight @ centred**2) / self.n)
+            target = gram_path(problem, lambdas, start=b, tolerance=0.1 * tolerance)[:, 0]
         return target, response_mean - float(mean @ target)
 
 
@@ -161,19 +184,28 @@ def negative_log_likelihood(predictor: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.logaddexp(0.0, predictor) - y * predictor
 
 
-def logistic_cv(Z: np.ndarray, y: np.ndarray, *, folds: Folds, n_lambdas: int = 50, ratio: float = 1e-3) -> LogisticFit:
+def logistic_cv(
+    Z: np.ndarray,
+    y: np.ndarray,
+    *,
+    folds: Folds,
+    n_lambdas: int = 50,
+    ratio: float = 1e-3,
+    whole_path: bool = False,
+) -> LogisticFit:
     """The l1-logistic regression of labels 0/1 at the penalty of least held-out deviance.
 
-    As in `lasso_cv` all folds go down together and the path is left when the error has clearly turned.
+    As in `lasso_cv` all folds go down together and the path is left when the error has clearly turned;
+    ``whole_path=True`` looks at every lambda of the grid.
     """
     Z, y = np.asarray(Z, dtype=float), np.asarray(y, dtype=float)
-    all_rows, parts = moments_by_fold(Z, y, folds)
-    whole = LogisticPath(Z, y, gram=all_rows.gram)
+    whole_gram, fold_grams = _grams(Z, y, folds) if gram_fits(Z.shape[1]) else (None, [None] * len(folds))
+    whole = LogisticPath(Z, y, gram=whole_gram)
     lambdas = lambda_grid(whole.lambda_max, n_lambdas, ratio)
     masks = [np.isin(np.arange(len(y)), rows, invert=True) for rows in folds]
-    paths = [LogisticPath(Z, y, mask, gram=part.training.gram) for mask, part in zip(masks, parts, strict=True)]
+    paths = [LogisticPath(Z, y, mask, gram=gram) for mask, gram in zip(masks, fold_grams, strict=True)]
     errors = np.empty((0, len(folds)))
-    while len(errors) < n_lambdas and not has_turned(errors):
+    while len(errors) < n_lambdas and (whole_path or not has_turned(errors, n_lambdas)):
         found = []
         for path, rows in zip(paths, folds, strict=True):
             path.advance(lambdas[len(errors)])
@@ -183,3 +215,9 @@ def logistic_cv(Z: np.ndarray, y: np.ndarray, *, folds: Folds, n_lambdas: int = 
     for lambda_ in lambdas[: best + 1]:
         coefficients = whole.advance(lambda_)
     return LogisticFit(coefficients, whole.intercept, float(lambdas[best]), lambdas[: len(errors)], errors)
+
+
+def _grams(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Centred Gram matrices of all rows and of the training rows of every fold."""
+    all_rows, parts = moments_by_fold(Z, y, folds)
+    return all_rows.gram, [part.training.gram for part in parts]

@@ -25,7 +25,10 @@ class Entry:
 
     def load(self) -> type[Statistic]:
         module, _, class_name = self.location.partition(":")
-        return getattr(importlib.import_module(module), class_name)
+        try:
+            return getattr(importlib.import_module(module), class_name)
+        except (ImportError, AttributeError) as error:
+            raise ValueError(f"statistic {self.name!r}: {self.location} cannot be imported ({error}).") from error
 
 
 _HERE = "grip2.statistics"
@@ -52,11 +55,13 @@ def names() -> list[str]:
 
 
 def entry(name: str) -> Entry:
-    """The entry of a name; an unknown one raises ValueError and names its neighbours."""
+    """The entry of a name, or of a "module:Class"; an unknown one raises ValueError and names its neighbours."""
+    if name.count(":") == 1:
+        return Entry(name, name, "")
     if name not in _ENTRIES:
         near = difflib.get_close_matches(name, _ENTRIES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"statistic must be one of {', '.join(_ENTRIES)}, got {name!r}.{hint}")
+        raise ValueError(f"statistic must be one of {', '.join(_ENTRIES)}, or 'module:Class', got {name!r}.{hint}")
     return _ENTRIES[name]
 
 

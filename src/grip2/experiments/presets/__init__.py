@@ -1,1 +1,1 @@
-"""The paper's three experiments as plans, in full and quick."""
+"""The paper's three experiments and the study of calibration as plans, in full and quick."""

@@ -1,0 +1,68 @@
+"""Signals of many kinds, from linear to purely nonlinear, with a known truth: what a method that needs no tuning must face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from grip2._random import RandomState, generator_from
+from grip2.datasets.synthetic import SimulatedTable, ar1_rows, check_shape, with_noise
+
+Signal = Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
+
+_HIDDEN = 32
+
+
+def _products(Z: np.ndarray, b: np.ndarray, _: np.random.Generator) -> np.ndarray:
+    half = Z.shape[1] // 2
+    return (Z[:, :half] * Z[:, half:]) @ b[:half]
+
+
+def _network(Z: np.ndarray, _: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A random network of two layers: 32 ReLU units with random thresholds, normal weights."""
+    inner = rng.standard_normal((Z.shape[1], _HIDDEN)) / np.sqrt(Z.shape[1])
+    return np.maximum(Z @ inner + 0.5 * rng.standard_normal(_HIDDEN), 0.0) @ rng.standard_normal(_HIDDEN)
+
+
+# Z are the columns that matter, b their weights.
+FAMILIES: dict[str, Signal] = {
+    "linear": lambda Z, b, _: Z @ b,
+    "sine": lambda Z, b, _: np.sin(Z @ b / np.sqrt(len(b))),
+    "abs": lambda Z, b, _: np.abs(Z) @ b,
+    "products": _products,
+    "signs": lambda Z, b, _: np.sign(Z - 0.5) @ b,
+    "network": _network,
+}
+
+
+def make_family(
+    family: str,
+    n: int = 2000,
+    p: int = 200,
+    rho: float = 0.5,
+    snr: float = 0.5,
+    *,
+    n_signals: int = 20,
+    truth: RandomState = 0,
+    random_state: RandomState = None,
+) -> SimulatedTable:
+    """A response of one family of signals on ``n_signals`` of ``p`` normal features with AR(1) covariance.
+
+    The families: "linear", "sine" (of a linear index, as in the paper), "abs" (sum of absolute values), "products" (of
+    disjoint pairs), "signs" (of x_j - 0.5) and "network" (a random ReLU network of two layers). Weights have random signs and
+    sizes uniform on [0.5, 1.5]. ``truth`` seeds places and weights, ``random_state`` X and the noise, which is calibrated to
+    ``Var(signal) / sigma^2 = snr``.
+    """
+    check_shape(n, p, rho, snr)
+    if family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}.")
+    if n_signals % 2 or not 2 <= n_signals <= p:
+        raise ValueError(f"n_signals must be an even number from 2 to p = {p}, got {n_signals}.")
+    for_truth = generator_from(truth)
+    for_rows, for_noise = generator_from(random_state).spawn(2)
+    support = for_truth.choice(p, n_signals, replace=False)
+    weights = for_truth.choice([-1.0, 1.0], n_signals) * for_truth.uniform(0.5, 1.5, n_signals)
+    X = ar1_rows(n, p, rho, for_rows)
+    signal = FAMILIES[family](X[:, support], weights, for_truth)
+    return with_noise(X, signal, np.sort(support), rho, snr, for_noise)
