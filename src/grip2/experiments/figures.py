@@ -6,7 +6,7 @@ Methods differ by colour (Okabe and Ito's palette, which colour-blind readers ca
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -75,7 +75,7 @@ def measures_figure(
             _limits([axes], table, measure)
             axes.set_xlabel(x_label)
             axes.set_ylabel(_NAMES[measure])
-        _legend(figure, panels[0])
+        _legend(figure, panels)
     return figure
 
 
@@ -94,7 +94,7 @@ def fdr_figure(table: pd.DataFrame, column: str, values: Sequence[Any]) -> Figur
             axes.set_xlabel("target FDR q")
         _limits(panels, table[table[column].isin(list(values))], "fdr")
         panels[0].set_ylabel("realised FDR")
-        _legend(figure, panels[0])
+        _legend(figure, panels)
     return figure
 
 
@@ -118,7 +118,7 @@ def families_figure(table: pd.DataFrame) -> Figure:
             axes.set_xlabel("rows n")
         for axes in panels[:, 0]:
             axes.set_ylabel("power")
-        _legend(figure, panels[0, 0])
+        _legend(figure, panels.flat)
     return figure
 
 
@@ -216,9 +216,13 @@ def _target_line(axes: Any, table: pd.DataFrame, x: str, target: float | None) -
     )
 
 
-def _legend(figure: Figure, axes: Any) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8.5)
+def _legend(figure: Figure, panels: Iterable[Any]) -> None:
+    """One legend of all methods that any panel shows."""
+    handles: dict[str, Any] = {}
+    for axes in panels:
+        for handle, text in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(text, handle)
+    figure.legend(handles.values(), handles.keys(), loc="outside right center", frameon=False, fontsize=8.5)
 
 
 def _bar(row: pd.DataFrame, measure: str) -> float | None:

@@ -213,7 +213,10 @@ def _numbers(table: pd.DataFrame, level: float, name: str, where: str) -> Sectio
             "Seconds": [f"{value:.1f}" for value in rows["seconds"]],
         }
     )
-    return Section(name, f"Numbers, {where}, q = {level:g}", "Means over trials.", table=printed)
+    caption = "Means over trials."
+    if {"mald", "shap"} <= set(rows["method"]):
+        caption += " MALD and SHAP read one network; its seconds count with whichever came first."
+    return Section(name, f"Numbers, {where}, q = {level:g}", caption, table=printed)
 
 
 def _beside_paper(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
