@@ -16,9 +16,12 @@ from grip2.metrics import false_discovery_proportion, power
 from grip2.statistics import DeepPINK
 
 ORIGINAL = {"steps": None, "hidden": None, "depth": 2, "batch_size": 10}
+L1 = 0.05 * float(np.sqrt(2 * np.log(500) / 20_000))  # the default
 CHANGES = {
     "as in the table": {},
     "no l1 penalty": {"l1": 0.0},
+    "l1 penalty times 2": {"l1": 2 * L1},
+    "l1 penalty times 4": {"l1": 4 * L1},
     "ReLU": {"activation": "relu"},
     "ReLU, no l1 penalty": {"activation": "relu", "l1": 0.0},
     "two layers of p units": {"hidden": 500, "depth": 2},
