@@ -248,6 +248,11 @@ def test_the_cross_covariance_contrast_changes_sign_when_its_pair_is_swapped(k):
     np.testing.assert_allclose(back.error[rest], there.error[rest], atol=1e-12)
 
 
+def test_knockoffs_that_are_mirror_images():
+    X = (RNG(0).random((300, 5)) < 0.5).astype(float)
+    assert diagnose(X, 1 - X).verdict == "do not trust"  # and no warning: sums without variance
+
+
 def test_one_column():
     """No cross-covariances to test: an empty family rejects nothing, and the record is still JSON."""
     X = RNG(0).standard_normal((2000, 1))

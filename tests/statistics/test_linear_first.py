@@ -107,3 +107,36 @@ def test_the_share_is_measured_where_the_range_is_given():
     chosen = GRIP2((1e-2, 1e-1), **SMALL).importance(X, Xk, y, rng=RNG(0)).info["chosen"]
     assert "omega" not in chosen
     assert chosen["linear"]["explained_by_network"] > chosen["linear"]["explained_by_lasso"]
+
+
+def test_unequal_classes_give_the_network_no_credit():
+    """A middle class of 80 %, weak linear signals: what the lasso finds is not drowned by a share the network has not earned."""
+    rng = RNG(0)
+    X, Xk = rng.standard_normal((2, 1500, 60))
+    index = X[:, :12] @ np.full(12, 0.13) + rng.standard_normal(1500)
+    y = np.digitize(index, np.quantile(index, [0.1, 0.9])).astype(float)
+    found = GRIP2(hidden=32, depth=1, steps=1000).importance(X, Xk, y, rng=RNG(0), task="classification")
+    assert found.info["chosen"]["linear"]["explained_by_network"] < 0.02
+    assert power(knockoff_threshold(found.W, 0.2) <= found.W, np.arange(60) < 12) >= 0.75
+    noise = fit_lasso(paired_inputs(X, Xk), rng.permutation(y), task="classification", rng=RNG(0))
+    predicted = np.exp(noise.offset) / np.exp(noise.offset).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(predicted.mean(axis=0), [0.1, 0.8, 0.1], atol=0.01)
+
+
+def test_a_range_that_kills_every_group_leaves_the_lasso_alone():
+    rng = RNG(0)
+    X, Xk = rng.standard_normal((2, 800, 30))
+    y = X[:, :8].sum(axis=1) + 2 * rng.standard_normal(800)
+    found = GRIP2((50.0, 100.0), hidden=16, depth=1, steps=500).importance(X, Xk, y, rng=RNG(0))
+    assert found.info["chosen"]["linear"]["explained_by_network"] < 0.01
+    assert power(knockoff_threshold(found.W, 0.2) <= found.W, np.arange(30) < 8) == 1
+
+
+@pytest.mark.parametrize("counts", [(100, 3, 2), (100, 5, 1), (60, 4), (3, 2)])
+def test_rare_classes(counts):
+    y = np.repeat(np.arange(len(counts)), counts).astype(float)
+    Z = RNG(0).standard_normal((len(y), 8))
+    for seed in (0, 1665, 3147):
+        part = fit_lasso(Z, y, task="classification", rng=RNG(seed))
+        assert np.isfinite(part.offset).all()
+        assert 0 <= part.explained < 1

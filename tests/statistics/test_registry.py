@@ -59,3 +59,9 @@ def test_unknown_attribute():
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         _ = statistics.Nonsense
     assert "GRIP2" in dir(statistics)
+
+
+@pytest.mark.parametrize("place", ["json:dumps", "json:nothing", "no_such_module:Thing"])
+def test_a_place_must_hold_a_statistic(place):
+    with pytest.raises(ValueError, match=place.partition(":")[2]):
+        registry.create(place)

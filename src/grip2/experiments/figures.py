@@ -99,7 +99,15 @@ def fdr_figure(table: pd.DataFrame, column: str, values: Sequence[Any]) -> Figur
 
 
 def families_figure(table: pd.DataFrame) -> Figure:
-    """Power against the number of rows, one panel for each family of signals."""
+    """Power against the number of rows, one panel for each family of signals.
+
+    Means over cells: of noise levels that every number of rows has, and of methods that were run in all of them.
+    """
+    if "snr" in table:
+        everywhere = table.groupby("snr")["n"].nunique() == table["n"].nunique()
+        table = table[table["snr"].isin(everywhere.index[everywhere])]
+    cells = table.groupby("method")["power"].transform("size")
+    table = table[cells == cells.max()]
     families = list(dict.fromkeys(table["family"]))
     columns = min(3, len(families))
     lines = -(-len(families) // columns)

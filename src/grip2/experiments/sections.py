@@ -90,15 +90,20 @@ def family_sections(table: pd.DataFrame) -> list[Section]:
     if "grip2" in power:
         printed["GRIP2 less best"] = [f"{gap:+.2f}" for gap in power["grip2"] - power.max(axis=1)]
     fdr = rows.groupby(["family", "method"], sort=False).agg(
-        mean=("fdr", "mean"), error=("fdr_se", lambda errors: float((errors**2).sum() ** 0.5 / len(errors)))
+        mean=("fdr", "mean"),
+        error=("fdr_se", lambda errors: float((errors**2).sum(skipna=False) ** 0.5 / len(errors))),
+        cells=("fdr", "size"),
     )
-    fdr["text"] = [f"{mean:.3f} ({error:.3f})" for mean, error in zip(fdr["mean"], fdr["error"], strict=True)]
+    fdr["text"] = [
+        f"{row.mean:.3f}" + (f" ({row.error:.3f})" if row.error == row.error else "") + f", {row.cells} cells"
+        for row in fdr.itertuples()
+    ]
     by_family = fdr["text"].unstack("method").reindex(columns=methods).fillna("").rename(columns=label)
     return [
         Section(
             "power",
             f"Power against the number of rows, q = {level:g}",
-            "Means over the correlations and noise levels of the plan.",
+            "Means over correlations, at the noise levels that every number of rows has; methods that were run in all cells.",
             families_figure(rows),
         ),
         Section(
@@ -110,7 +115,7 @@ def family_sections(table: pd.DataFrame) -> list[Section]:
         Section(
             "fdr",
             f"Realised FDR by family, q = {level:g}",
-            "Means over all cells of a family, with their standard errors.",
+            "Means over the cells of a family in which a method was run, with their standard errors.",
             table=by_family.reset_index(),
         ),
     ]

@@ -1,8 +1,8 @@
 """One task of an experiment, as a worker runs it: data, knockoffs, one statistic, rows for the store.
 
-Everything random in a trial derives from (plan seed, design or configuration, trial number): not from the order of tasks,
-the number of workers, or what was computed before. Methods of one trial therefore see the same data and knockoffs, even
-where another worker makes them again.
+Everything random in a trial derives from (plan seed, design, configuration or the fit that methods share, ensemble size,
+trial number): not from the order of tasks, the number of workers, or what was computed before. Methods of one trial
+therefore see the same data and knockoffs, even where another worker makes them again.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def partial_covariance_contrast(pairs: Pairs) -> Contrast:
     sums -= sums.mean(axis=0)
     values, vectors = np.linalg.eigh(sums.T @ sums / len(sums))
     # Floored, for fewer rows than columns. Sums do not change under swaps, so neither does anything computed from them.
-    floored = np.maximum(values, _EIGENVALUE_FLOOR * max(float(values.mean()), np.finfo(float).tiny))
+    floored = np.maximum(values, max(_EIGENVALUE_FLOOR * float(values.mean()), 1e-12))
     unique = _unit(sums @ (vectors / floored) @ vectors.T)
     differences = _unit(differences)
     return Contrast(unique.T @ differences / len(sums), np.sqrt((unique**2).T @ (differences**2)) / len(sums))

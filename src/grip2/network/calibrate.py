@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -48,25 +48,19 @@ def calibrate_held_out(
     a = 0.5 with ``held_out_share`` of the rows set aside. Held-out loss treats all columns alike, so the members of a
     pair too.
     """
-    order = rng.permutation(len(x))
-    n_held_out = max(1, round(held_out_share * len(x)))
-    held_out, kept = order[:n_held_out], order[n_held_out:]
     lo, hi = search
     path = Schedule(lambda_min=lo, lambda_max=hi, approach_from=lo, a_min=0.5, a_max=0.5, block_size=25)
-    run = train(
-        x[kept],
-        y[kept],
+    followed = held_out_loss(
+        x,
+        y,
         task=task,
-        config=replace(config, schedule=path, steps=min(HELD_OUT_STEPS, max(config.steps, 3 * path.block_size))),
+        config=replace(config, schedule=path),
         rng=rng,
-        offset=None if offset is None else offset[kept],
-        held_out=HeldOut(x[held_out], y[held_out], None if offset is None else offset[held_out]),
+        offset=offset,
+        share=held_out_share,
         progress=progress,
     )
-    assert run.held_out_loss is not None
-    # Neighbouring blocks average out the noise of a single evaluation.
-    smooth = np.convolve(run.held_out_loss, np.ones(3) / 3, mode="valid")
-    best = float(run.snapshot_lambda[1 + int(np.argmin(smooth))])
+    best = float(followed.lambda_[int(np.argmin(followed.loss))])
     schedule = replace(
         config.schedule,
         lambda_min=best * OMEGA_AROUND_BEST[0],
@@ -77,11 +71,60 @@ def calibrate_held_out(
     info = {
         "rule": "held-out prediction",
         "best_lambda": best,
-        "held_out_loss": float(smooth.min()),
-        "null_loss": _null_loss(y[kept], y[held_out], task, None if offset is None else offset[held_out]),
+        "held_out_loss": float(followed.loss.min()),
+        "null_loss": followed.null_loss,
         "lambda": (schedule.lambda_min, schedule.lambda_max),
     }
     return schedule, info
+
+
+class HeldOutLoss(NamedTuple):
+    """Loss on rows that took no part in training, along a run; neighbouring blocks are averaged against noise."""
+
+    lambda_: np.ndarray
+    loss: np.ndarray
+    null_loss: float  # of the offset alone, or of the best constant
+
+    @property
+    def explained(self) -> float:
+        """Share of the variance or deviance that the network explains, where it does best."""
+        return max(0.0, 1.0 - float(self.loss.min()) / self.null_loss) if self.null_loss > 0 else 0.0
+
+
+def held_out_loss(
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    task: str,
+    config: TrainingConfig,
+    rng: np.random.Generator,
+    offset: np.ndarray | None = None,
+    share: float = 0.2,
+    progress: Progress | None = None,
+) -> HeldOutLoss:
+    """Follow a schedule, at most 1,500 steps of it, with a share of the rows set aside."""
+    order = rng.permutation(len(x))
+    n_held_out = max(1, round(share * len(x)))
+    held_out, kept = order[:n_held_out], order[n_held_out:]
+    steps = min(HELD_OUT_STEPS, max(config.steps, 3 * config.schedule.block_size))
+    run = train(
+        x[kept],
+        y[kept],
+        task=task,
+        config=replace(config, steps=max(steps, config.schedule.block_size)),
+        rng=rng,
+        offset=None if offset is None else offset[kept],
+        held_out=HeldOut(x[held_out], y[held_out], None if offset is None else offset[held_out]),
+        progress=progress,
+    )
+    assert run.held_out_loss is not None
+    window = min(3, len(run.held_out_loss))
+    smooth = np.convolve(run.held_out_loss, np.ones(window) / window, mode="valid")
+    return HeldOutLoss(
+        lambda_=run.snapshot_lambda[window // 2 : window // 2 + len(smooth)],
+        loss=smooth,
+        null_loss=_null_loss(y[kept], y[held_out], task, None if offset is None else offset[held_out]),
+    )
 
 
 def _null_loss(y_kept: np.ndarray, y_held_out: np.ndarray, task: str, offset: np.ndarray | None) -> float:

@@ -61,7 +61,9 @@ def surface_figure(result: SelectionResult, feature: str | None = None) -> Figur
     surface = result.surface
     if surface is None or len(result.W) == 0:
         return None
-    j = result.feature_names.index(feature) if feature is not None else int(np.argmax(result.W))
+    # The network's own favourite: the largest W may come from a lasso that ran before it.
+    gap = (surface.original - surface.knockoff).mean(axis=0)
+    j = result.feature_names.index(feature) if feature is not None else int(np.argmax(gap))
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(9.0, 3.3), layout="constrained")
         left, right = figure.subplots(1, 2, sharex=True, sharey=True)

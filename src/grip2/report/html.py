@@ -17,6 +17,7 @@ def selection_page(result: SelectionResult, *, title: str = "Feature selection",
     """The report: verdict, figures, table, assumptions, settings."""
     surface = surface_figure(result)
     frame = result.to_frame()
+    settings = _flat(result.to_dict()["settings"])
     return (
         _environment()
         .get_template("selection.html")
@@ -27,7 +28,8 @@ def selection_page(result: SelectionResult, *, title: str = "Feature selection",
             n_hidden=max(0, len(frame) - max(MAX_ROWS, int(result.selected_mask.sum()))),
             statistics_svg=to_svg(statistics_figure(result)),
             surface_svg=None if surface is None else to_svg(surface),
-            settings=_flat(result.to_dict()["settings"]),
+            lasso_first=any(name.endswith("explained_by_lasso") for name, _ in settings),
+            settings=settings,
             notes=notes,
         )
     )

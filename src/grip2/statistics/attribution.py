@@ -85,7 +85,7 @@ class NetworkAttribution(Statistic):
 
     def _to_importance(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> Importance:
         score, p = self._score(run, Z, rng), Z.shape[1] // 2
-        info: dict[str, Any] = {"loss_curve": run.loss_curve, "stop_reason": run.stop_reason}
+        info: dict[str, Any] = {"loss_curve": run.loss_curve.copy(), "stop_reason": run.stop_reason}
         return Importance(score[:p], score[p:], info)
 
     def _config(self) -> TrainingConfig:
@@ -113,6 +113,7 @@ class NetworkAttribution(Statistic):
 
 
 _KEPT = 8
+_KEPT_BYTES = 32e6  # of one network; larger ones are not kept
 _trained_last: dict[str, list[TrainingRun]] = {}  # oldest first
 
 
@@ -127,6 +128,8 @@ def _trained(
     """One network per generator, on its own table or on the one they share."""
     key = _key(tables, target, task, config, rngs)
     if key in _trained_last:
+        if progress is not None:
+            progress(config.steps, config.steps)
         return _trained_last[key]
     if len(rngs) == 1:
         runs = [train(tables[0], target, task=task, config=config, rng=rngs[0], progress=progress)]
@@ -140,7 +143,8 @@ def _trained(
             rngs=rngs,
             progress=progress,
         )
-    if all(len(run.loss_curve) == config.steps for run in runs):  # not stopped by the caller
+    small = sum(layer.weight.nbytes for run in runs for layer in run.parameters) <= _KEPT_BYTES
+    if small and all(len(run.loss_curve) == config.steps for run in runs):  # not stopped by the caller
         while len(_trained_last) >= _KEPT:
             del _trained_last[next(iter(_trained_last))]
         _trained_last[key] = runs

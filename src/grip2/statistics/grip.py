@@ -22,6 +22,7 @@ from grip2.network.calibrate import (
     calibrate_block_size,
     calibrate_gradient_ratio,
     calibrate_held_out,
+    held_out_loss,
 )
 from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
@@ -76,9 +77,10 @@ class GroupRegularizationPersistence(Statistic):
     block_tolerance : float
         For ``block_size="auto"``: the paper's delta, relative to the mean group norm.
     linear : "lasso" or None
-        "lasso" (not in the paper): a cross-validated lasso takes the linear part of the signal first, the network is trained
-        on what it leaves, and importances are added, each weighted by the share of the response it explains on held-out
-        rows. None: the network alone, as in the paper.
+        "lasso" (not in the paper): a cross-validated lasso takes the linear part of the signal first, the network is
+        trained on what it leaves, and importances are added, each weighted by the share of the response it explains on
+        held-out rows (cross-validated for the lasso; a fifth of the rows, which the lasso has seen, for the network).
+        None: the network alone, as in the paper.
     """
 
     schedule_kind: ClassVar[str]
@@ -200,8 +202,7 @@ class GroupRegularizationPersistence(Statistic):
 
     def _problem(self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator) -> _Problem:
         """What the network is trained on: the response itself, or what a lasso leaves of it."""
-        if self.linear not in ("lasso", None):
-            raise ValueError(f"{type(self).__name__}: linear must be 'lasso' or None, got {self.linear!r}.")
+        self._config()  # bad settings end here, not after the lasso
         target = response(y, task)
         if self.linear is None:
             return _Problem(Z, target, task)
@@ -231,13 +232,13 @@ class GroupRegularizationPersistence(Statistic):
         chosen: dict[str, Any] = {}
         held_out, ratio, pilot = self._calibration_steps()
         for_omega, for_block = split_progress(progress, held_out + ratio, pilot)
-        schedule = config.schedule
+        schedule, explained = config.schedule, 0.0
         if isinstance(self.omega, str) or problem.linear is not None:
-            schedule, chosen["omega"] = self._calibrated_schedule(problem, config, rng, for_omega)
+            schedule, explained, info = self._calibrated_schedule(problem, config, rng, for_omega)
+            chosen |= {"omega": info} if isinstance(self.omega, str) else {}
         if problem.linear is not None:
-            chosen["linear"] = describe(problem.linear, _explained_by_network(chosen["omega"], problem.linear))
-            if not isinstance(self.omega, str):
-                del chosen["omega"]
+            # Of what the lasso leaves, so of the whole:
+            chosen["linear"] = describe(problem.linear, explained * (1.0 - problem.linear.explained))
         config = replace(config, schedule=schedule)
         if self.block_size == "auto":
             size, chosen["block_size"] = calibrate_block_size(
@@ -248,31 +249,34 @@ class GroupRegularizationPersistence(Statistic):
 
     def _calibrated_schedule(
         self, problem: _Problem, config: TrainingConfig, rng: np.random.Generator, progress: Progress | None
-    ) -> tuple[Schedule, dict[str, Any]]:
-        if isinstance(self.omega, str) and self.omega not in ("auto", "gradient_ratio"):
-            raise ValueError(
-                f"{type(self).__name__}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), "
-                f"got {self.omega!r}."
-            )
-        schedule = config.schedule
-        info: dict[str, Any] = {}
-        held_out, of_ratio = split_progress(progress, *self._calibration_steps()[:2])
-        if self.omega == "auto" or problem.linear is not None:
-            found, info = calibrate_held_out(**problem.data(), config=config, rng=rng, progress=held_out)
-            schedule = found if self.omega == "auto" else schedule
+    ) -> tuple[Schedule, float, dict[str, Any]]:
+        """The schedule, the share of held-out variance or deviance that the network explains under it, and a record."""
+        first, second = split_progress(progress, *self._calibration_steps()[:2])
+        if self.omega == "auto":
+            schedule, info = calibrate_held_out(**problem.data(), config=config, rng=rng, progress=first)
+            null = info["null_loss"]
+            return schedule, max(0.0, 1.0 - info["held_out_loss"] / null) if null > 0 else 0.0, info
+        schedule, info = config.schedule, {}
         if self.omega == "gradient_ratio":
-            (lo, hi), by_ratio = calibrate_gradient_ratio(
-                **problem.data(), config=config, rng=rng, ratio=self.gradient_ratio, progress=of_ratio
+            (lo, hi), info = calibrate_gradient_ratio(
+                **problem.data(), config=config, rng=rng, ratio=self.gradient_ratio, progress=second
             )
-            schedule, info = replace(schedule, lambda_min=lo, lambda_max=hi), {**info, **by_ratio}
-        return schedule, info
+            schedule = replace(schedule, lambda_min=lo, lambda_max=hi)
+        if problem.linear is None:
+            return schedule, 0.0, info
+        # Under the schedule that is used: one that kills every group must weigh nothing.
+        followed = held_out_loss(**problem.data(), config=replace(config, schedule=schedule), rng=rng, progress=first)
+        return schedule, followed.explained, info
 
     def _config(self) -> TrainingConfig:
         who = type(self).__name__
         for name in ("steps", "hidden", "depth", "warmup"):
             if not isinstance(getattr(self, name), numbers.Integral):
                 raise ValueError(f"{who}: {name} must be a whole number, got {getattr(self, name)!r}.")
-        if not isinstance(self.omega, str) and np.shape(self.omega) != (2,):
+        known = (
+            self.omega in ("auto", "gradient_ratio") if isinstance(self.omega, str) else np.shape(self.omega) == (2,)
+        )
+        if not known:
             raise ValueError(
                 f"{who}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), got {self.omega!r}."
             )
@@ -281,6 +285,8 @@ class GroupRegularizationPersistence(Statistic):
             raise ValueError(
                 f"{type(self).__name__}: block_size must be 'auto' or a whole number, got {self.block_size!r}."
             )
+        if self.linear not in ("lasso", None):
+            raise ValueError(f"{who}: linear must be 'lasso' or None, got {self.linear!r}.")
         schedule = Schedule(
             kind=self.schedule_kind,
             lambda_min=float(lo),
@@ -340,12 +346,6 @@ PAPER_SETTINGS: dict[str, dict[str, Any]] = {
         "batch_size": None, "learning_rate": 1e-3, "deep_l2": 1e-2, "epsilon": 1e-8,
     },
 }  # fmt: skip
-
-
-def _explained_by_network(held_out: dict[str, Any], linear: LinearPart) -> float:
-    """Share of the response that the network explains beyond the lasso, on held-out rows."""
-    of_rest = max(0.0, 1.0 - held_out["held_out_loss"] / held_out["null_loss"]) if held_out["null_loss"] > 0 else 0.0
-    return of_rest * (1.0 - linear.explained)
 
 
 def _to_importance(

@@ -88,7 +88,7 @@ class LassoCoefficient(Statistic):
             info = {"lambda": fit.lambda_, "r2": fit.r2, "converged": fit.converged}
             return np.abs(fit.coefficients), info
         splits = [(np.setdiff1d(np.arange(len(Z)), rows), rows) for rows in folds]
-        model = LassoCV(alphas=self._sklearn_grid(Z, y), cv=splits).fit(Z, response(y, task))
+        model = LassoCV(alphas=self._sklearn_grid(Z, y), cv=splits, precompute=False).fit(Z, response(y, task))
         return np.abs(model.coef_), {"lambda": float(model.alpha_)}
 
     def _sklearn_grid(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -120,7 +120,7 @@ class LassoPath(Statistic):
     method : {"auto", "lars", "grid"}
         ``"auto"`` is ``"lars"`` where it is stable, that is where the path it finds satisfies the lasso's
         optimality conditions at every knot, and ``"grid"``, the paper's choice, elsewhere. Classes always use
-        the grid: the logistic path is not piecewise linear. So do more than 6,000 columns of [X, Xk], without a
+        the grid: the logistic path is not piecewise linear. So do more than 4,000 columns of [X, Xk], without a
         Gram matrix, which would take hundreds of megabytes or more.
     n_lambdas : int
         Points of the grid. The paper does not give a number.

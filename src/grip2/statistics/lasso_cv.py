@@ -28,8 +28,8 @@ LEAVE_AFTER_ERRORS = 3.0
 LEAVE_AFTER_POINTS = 10
 LEAVE_AFTER_SHARE = 0.1
 CHUNK = 5  # grid points between two looks at the error
-# Above this many columns the Gram matrices of the folds no longer fit into memory comfortably.
-GRAM_COLUMNS_MAX = 6000
+# Above this many columns the Gram matrices of the folds and their copies (about 14) take more than 2 GB.
+GRAM_COLUMNS_MAX = 4000
 
 Folds = Sequence[np.ndarray]  # row numbers held out by each fold
 

@@ -2,8 +2,9 @@
 
 The lasso is hard to beat on linear signals and blind to all others; the network sees both but pays for its freedom.
 Their importances are added in one unit: the share of the response's variance (of the deviance, for classes) that each
-explains on rows it has not seen, divided among features in proportion to |S_j - S_j+p|. A part that predicts nothing
-weighs nothing. All columns, so both members of every pair, are treated alike.
+explains on held-out rows, divided among features in proportion to |S_j - S_j+p|. A part that predicts nothing weighs
+nothing. (The lasso's share is cross-validated; the rows held out for the network took part in the lasso.) All columns, so
+both members of every pair, are treated alike.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
 from sklearn.linear_model import LassoCV
 
 from grip2.statistics.base import standardise
@@ -58,24 +61,42 @@ def _least_squares(Z: np.ndarray, y: np.ndarray, folds: list[np.ndarray]) -> Lin
 def _logistic(Z: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> LinearPart:
     """One against the rest; classes with fewer rows than folds get their share and no coefficients."""
     labels = one_against_rest(y)
-    counts = np.bincount(y.astype(int))
-    rare = counts < FOLDS
-    folds = draw_folds(len(Z), FOLDS, rng, labels=np.where(rare[y.astype(int)], counts.argmax(), y))
     strength, offset, penalties = np.zeros(Z.shape[1]), np.empty((len(Z), len(labels))), []
     null = deviance = 0.0
     for k, label in enumerate(labels):
         share = float(label.mean())
-        null -= share * np.log(share) + (1 - share) * np.log1p(-share)
+        of_share = -float(share * np.log(share) + (1 - share) * np.log1p(-share))
+        null += of_share
         if min(label.sum(), len(label) - label.sum()) < FOLDS:
             offset[:, k] = np.log(share / (1 - share))
-            deviance -= share * np.log(share) + (1 - share) * np.log1p(-share)
+            deviance += of_share
             continue
-        fit = logistic_cv(Z, label, folds=folds)
+        fit = logistic_cv(Z, label, folds=draw_folds(len(Z), FOLDS, rng, labels=label))
         offset[:, k] = Z @ fit.coefficients + fit.intercept
         deviance += float(fit.errors.mean(axis=1).min())
         strength += np.abs(fit.coefficients)
         penalties.append(fit.lambda_)
+    if len(labels) > 1:
+        offset = _as_softmax(offset, y)
     return LinearPart(strength, max(0.0, 1.0 - deviance / null), y, offset, penalties)
+
+
+def _as_softmax(logits: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """One-against-rest logits as logits of a softmax: one common slope and an intercept for each class, by likelihood.
+
+    Without it the shares of unequal classes would be wrong, and the network be credited for mending them.
+    """
+    truth = np.eye(logits.shape[1])[y.astype(int)]
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = parameters[0] * logits + parameters[1:]
+        gap = softmax(scores, axis=1) - truth
+        value = float(np.mean(logsumexp(scores, axis=1) - (scores * truth).sum(axis=1)))
+        return value, np.concatenate([[(gap * logits).sum(axis=1).mean()], gap.mean(axis=0)])
+
+    start = np.concatenate([[1.0], np.zeros(logits.shape[1])])
+    slope, *intercepts = minimize(loss, start, jac=True, method="L-BFGS-B").x
+    return slope * logits + np.array(intercepts)
 
 
 def combined(parts: list[tuple[np.ndarray, float]]) -> np.ndarray:

@@ -26,9 +26,15 @@ class Entry:
     def load(self) -> type[Statistic]:
         module, _, class_name = self.location.partition(":")
         try:
-            return getattr(importlib.import_module(module), class_name)
+            found = getattr(importlib.import_module(module), class_name)
         except (ImportError, AttributeError) as error:
             raise ValueError(f"statistic {self.name!r}: {self.location} cannot be imported ({error}).") from error
+        base = importlib.import_module("grip2.statistics.base").Statistic
+        if not (isinstance(found, type) and issubclass(found, base)):
+            raise ValueError(
+                f"statistic {self.name!r}: {self.location} must be a subclass of grip2.statistics.Statistic."
+            )
+        return found
 
 
 _HERE = "grip2.statistics"
