@@ -73,6 +73,7 @@ def calibrate_held_out(
         "best_lambda": best,
         "held_out_loss": float(followed.loss.min()),
         "null_loss": followed.null_loss,
+        "explained": followed.explained,
         "lambda": (schedule.lambda_min, schedule.lambda_max),
     }
     return schedule, info

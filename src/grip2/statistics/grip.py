@@ -254,8 +254,7 @@ class GroupRegularizationPersistence(Statistic):
         first, second = split_progress(progress, *self._calibration_steps()[:2])
         if self.omega == "auto":
             schedule, info = calibrate_held_out(**problem.data(), config=config, rng=rng, progress=first)
-            null = info["null_loss"]
-            return schedule, max(0.0, 1.0 - info["held_out_loss"] / null) if null > 0 else 0.0, info
+            return schedule, info["explained"], info
         schedule, info = config.schedule, {}
         if self.omega == "gradient_ratio":
             (lo, hi), info = calibrate_gradient_ratio(
