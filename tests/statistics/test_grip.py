@@ -170,7 +170,7 @@ def test_block_size_rule():
 
 def test_automatic_settings_are_reported():
     X, Xk, y = data()
-    found = GRIP2(hidden=8, depth=1, steps=500, block_size="auto", block_tolerance=0.5).importance(
+    found = GRIP2(hidden=8, depth=1, steps=500, batch_size=256, block_size="auto", block_tolerance=0.5).importance(
         X, Xk, y, rng=np.random.default_rng(0)
     )
     chosen = found.info["chosen"]

@@ -130,7 +130,7 @@ def _status_table(plan: Plan, store: Store) -> tuple[Table, float, int]:
             if cell.method != method:
                 continue
             statuses = store.settled(cell.configuration, method.name, method.ensemble)
-            here = [statuses.get(trial) for trial in range(cell.design.trials)]
+            here = [statuses.get(trial) for trial in range(cell.trials)]
             done, failed, missing = (
                 done + here.count("done"),
                 failed + here.count("failed"),

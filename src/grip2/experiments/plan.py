@@ -79,6 +79,8 @@ class Method:
     ensemble: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
     only: Mapping[str, Any] = field(default_factory=dict)  # design parameter -> value or list of values
+    setting: str | None = None  # None: the plan's
+    trials: int | None = None  # at most so many of a design's trials; None: all
 
     def applies_to(self, design: Design) -> bool:
         parameters = design.parameters
@@ -96,10 +98,14 @@ class Cell:
     method: Method
     configuration: str  # hash of everything that decides the results of a trial
 
+    @property
+    def trials(self) -> int:
+        return min(self.design.trials, self.method.trials or self.design.trials)
+
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compute. Methods run with the paper's values for ``setting``, then ``settings``, then their own."""
+    """What to compute. Methods run with the values of ``setting`` (theirs or the plan's), then ``settings``, then their own."""
 
     name: str
     designs: tuple[Design, ...]
@@ -126,7 +132,7 @@ class Plan:
                 "batch": self.batch,
                 "design": design.key,
                 "statistic": method.statistic,
-                "setting": self.setting,
+                "setting": method.setting or self.setting,
                 "settings": {**self.settings, **method.settings},
             }
         )

@@ -25,7 +25,7 @@ from grip2.experiments.toml_lines import Path, key_lines, line_of
 from grip2.statistics import registry
 
 _TOP = ("name", "about", "setting", "seed", "trials", "batch", "fdr", "settings", "data", "method")
-_METHOD = ("name", "statistic", "ensemble", "settings", "only")
+_METHOD = ("name", "statistic", "ensemble", "setting", "settings", "only", "trials")
 _COMMON = ("source", "knockoffs", "s", "center", "trials")
 
 
@@ -116,7 +116,9 @@ class _Reader:
             if size < 1:
                 self.fail(f"ensemble must hold whole numbers of at least 1, got {size}", (*at, "ensemble"))
         settings = self.table(block, "settings", at)
-        found = [Method(name, statistic, size, settings, only) for size in sizes]
+        setting = self.choice(block, "setting", SETTINGS, at) if "setting" in block else None
+        trials = self.whole(block, "trials", at, default=1, least=1) if "trials" in block else None
+        found = [Method(name, statistic, size, settings, only, setting, trials) for size in sizes]
         if not any(found[0].applies_to(design) for design in designs):
             self.fail(f"only: no data block has {dict(only)}", (*at, "only"))
         return found

@@ -67,9 +67,9 @@ def missing_tasks(
     tasks = []
     for number, cell in enumerate(plan.cells()):
         size = group_size(plan, cell)
-        for start in range(0, cell.design.trials, size):
+        for start in range(0, cell.trials, size):
             group = tuple(range(start, start + size))
-            wanted = tuple(trial for trial in group if trial < cell.design.trials)
+            wanted = tuple(trial for trial in group if trial < cell.trials)
             task = Task(plan, cell, group, wanted, data_home, threads)
             tasks.append((start, number, task))
     tasks.sort(key=lambda entry: entry[:2])
@@ -82,7 +82,7 @@ def state(plan: Plan, store: Store) -> Progress:
     done = failed = total = 0
     for cell in plan.cells():
         settled = store.settled(cell.configuration, cell.method.name, cell.method.ensemble)
-        statuses = [settled.get(trial) for trial in range(cell.design.trials)]
+        statuses = [settled.get(trial) for trial in range(cell.trials)]
         done += statuses.count("done")
         failed += statuses.count("failed")
         total += len(statuses)

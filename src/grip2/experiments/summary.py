@@ -121,6 +121,6 @@ def _cells(plan: Plan, store: Store) -> Iterator[tuple[Cell, list[TrialRow], Des
     for cell in plan.cells():
         design = store.design(cell.design.key)
         rows = store.rows(cell.configuration, cell.method.name, cell.method.ensemble)
-        done = [row for row in rows if row.status == "done" and row.trial < cell.design.trials]
+        done = [row for row in rows if row.status == "done" and row.trial < cell.trials]
         if done and design is not None:
             yield cell, done, design

@@ -68,9 +68,9 @@ def failed(task: Task, error: str) -> TaskResult:
 
 
 def statistic_for(plan: Plan, method: Method) -> Statistic:
-    """The statistic of a method: the paper's values, then the plan's settings, then the method's own."""
-    name = method.statistic
-    one = registry.create(name) if plan.setting == "default" else registry.create_paper(name, plan.setting)
+    """The statistic of a method: its defaults or the paper's values, then the plan's settings, then the method's own."""
+    name, setting = method.statistic, method.setting or plan.setting
+    one = registry.create(name) if setting == "default" else registry.create_paper(name, setting)
     known = one.get_params(deep=False)
     for key in method.settings:
         if key not in known:

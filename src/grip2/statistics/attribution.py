@@ -17,8 +17,9 @@ from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic, check_whole
-from grip2.statistics.grip import BATCH_BELOW_FLOPS, BATCH_DRAWS, PAPER_SETTINGS
+from grip2.statistics.grip import PAPER_SETTINGS
 from grip2.statistics.inputs import distinct, paired_inputs, response
+from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
 
 SHARED_SETTINGS = ("steps", "hidden", "depth", "batch_size", "learning_rate")
 
@@ -26,10 +27,10 @@ SHARED_SETTINGS = ("steps", "hidden", "depth", "batch_size", "learning_rate")
 class NetworkAttribution(Statistic):
     """Base of post-hoc attribution statistics; a subclass implements ``_score`` and has these parameters."""
 
-    steps: int
-    hidden: int
-    depth: int
-    batch_size: int | None
+    steps: Any
+    hidden: Any
+    depth: Any
+    batch_size: Any
     learning_rate: float
     clip_norm: float | None
     rows: int | None
@@ -106,10 +107,13 @@ class NetworkAttribution(Statistic):
         names = ("steps", "hidden", "depth", "batch_size", "learning_rate", "clip_norm")
         return "unpenalised network, " + ", ".join(f"{name} {getattr(self, name)}" for name in names)
 
+    def sized(self, n_rows: int) -> Self:
+        return with_automatic_sizes(self, n_rows)
+
     def draws_together(self, n_rows: int, n_features: int) -> int:
-        self._check_settings()
-        weights = 2 * n_features * self.hidden + (self.depth - 1) * self.hidden**2
-        return BATCH_DRAWS if weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS else 1
+        sized = self.sized(n_rows)
+        sized._check_settings()
+        return draws_of_a_network(sized, n_rows, n_features)
 
 
 _KEPT = 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -38,6 +38,10 @@ class Statistic(BaseEstimator, ABC):
     def draws_together(self, n_rows: int, n_features: int) -> int:
         """How many knockoff copies it pays to score in one call of `importances`; 1 where nothing is shared."""
         return 1
+
+    def sized(self, n_rows: int) -> Self:
+        """A copy with every setting that follows from the number of rows filled in; itself where there is none."""
+        return self
 
     def fit_identity(self) -> str | None:
         """Equal for statistics that read different scores off one fit, given one generator; None: nothing is shared."""
@@ -76,7 +80,7 @@ class Statistic(BaseEstimator, ABC):
         swaps = [draw_swap(X.shape[1], stream(rng, "pair swap")) for rng in rngs]
         pairs = [swap_pairs(X, Xk, swapped) for Xk, swapped in zip(Xks, swaps, strict=True)]
         streams = [stream(rng, "statistic") for rng in rngs]
-        found = self._importances(pairs, y, rngs=streams, task=task, progress=progress)
+        found = self.sized(len(X))._importances(pairs, y, rngs=streams, task=task, progress=progress)
         return [importance.swap(swapped) for importance, swapped in zip(found, swaps, strict=True)]
 
     @abstractmethod

@@ -17,8 +17,9 @@ import numpy as np
 from grip2.network.pairwise import PairwiseConfig, pairwise_importance, train_pairwise
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic, check_whole
-from grip2.statistics.grip import BATCH_BELOW_FLOPS, BATCH_DRAWS, PAPER_SETTINGS
+from grip2.statistics.grip import PAPER_SETTINGS
 from grip2.statistics.inputs import distinct, paired_inputs, response
+from grip2.statistics.sizing import draws_for
 
 
 class DeepPINK(Statistic):
@@ -101,7 +102,7 @@ class DeepPINK(Statistic):
     def draws_together(self, n_rows: int, n_features: int) -> int:
         config = self._config(n_rows, n_features)
         weights = config.hidden * (n_features + (config.depth - 1) * config.hidden)
-        return BATCH_DRAWS if weights * config.batch_size < BATCH_BELOW_FLOPS else 1
+        return draws_for(weights * config.batch_size)
 
     def _importances(
         self,

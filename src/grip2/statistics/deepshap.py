@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from grip2.network.attribution import mean_absolute_shap
+from grip2.network.sizes import AUTOMATIC
 from grip2.network.train import TrainingRun
 from grip2.statistics.attribution import NetworkAttribution, some_rows
 from grip2.statistics.base import check_whole
@@ -23,7 +24,8 @@ class DeepSHAP(NetworkAttribution):
     Parameters
     ----------
     steps, hidden, depth, batch_size, learning_rate, clip_norm
-        Of the network and of Adam, as in GRIP2; ``batch_size=None`` trains on all rows.
+        Of the network and of Adam, as in GRIP2: ``"auto"`` chooses by the number of rows, ``batch_size=None`` trains on
+        all of them.
     background : int
         Rows against which the values are computed, drawn at random from the training rows. The paper does not
         say.
@@ -35,10 +37,10 @@ class DeepSHAP(NetworkAttribution):
     def __init__(
         self,
         *,
-        steps: int = 3000,
-        hidden: int = 128,
-        depth: int = 2,
-        batch_size: int | None = 256,
+        steps: int | str = AUTOMATIC,
+        hidden: int | str = AUTOMATIC,
+        depth: int | str = AUTOMATIC,
+        batch_size: int | str | None = AUTOMATIC,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
         background: int = 100,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from grip2.network.sizes import AUTOMATIC
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic
 
@@ -47,6 +48,8 @@ class Ensemble(Statistic):
         if self.budget == "each":
             return one
         steps = one.get_params().get("steps")
+        if steps == AUTOMATIC:
+            return one  # until `sized` knows the table
         if steps is None:
             raise ValueError(
                 f"Ensemble: budget='split' divides the steps of a statistic, and {type(one).__name__} has "
@@ -58,6 +61,9 @@ class Ensemble(Statistic):
         if one.get_params().get("warmup"):
             changes["warmup"] = one.get_params()["warmup"] // self.k
         return one.set_params(**changes)
+
+    def sized(self, n_rows: int) -> Self:
+        return clone(self).set_params(statistic=self.statistic.sized(n_rows))
 
     def _importance(
         self,

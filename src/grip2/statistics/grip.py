@@ -25,15 +25,13 @@ from grip2.network.calibrate import (
     held_out_loss,
 )
 from grip2.network.schedule import Schedule
+from grip2.network.sizes import AUTOMATIC, automatic_block_size
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance, Surface
 from grip2.statistics.base import Progress, Statistic, split_progress
 from grip2.statistics.inputs import distinct, paired_inputs, response
 from grip2.statistics.linear_first import LinearPart, combined, describe, fit_lasso
-
-# Below this many multiply-adds per step a network leaves the cores idle, and training several as one batch pays.
-BATCH_BELOW_FLOPS = 2e7
-BATCH_DRAWS = 8
+from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
 
 Range = tuple[float, float]
 
@@ -62,10 +60,14 @@ class GroupRegularizationPersistence(Statistic):
         rule (section 2.4), which asks for strengths too low to be powerful on the data we know; a pair fixes it.
     a_min : float
         Lower end of the range of the geometry ``a``; the upper end is 1. Paper: 0.1.
-    block_size : int or "auto"
-        M, steps between two redraws of (lambda, a). ``"auto"`` is the paper's pilot-run rule (section 2.5).
-    steps, hidden, depth, batch_size, learning_rate, deep_l2
-        Of the network and of Adam; ``deep_l2`` is the paper's gamma, ``batch_size=None`` trains on all rows.
+    block_size : int, "auto" or None
+        M, steps between two redraws of (lambda, a). ``"auto"`` is the paper's pilot-run rule (section 2.5); None: a
+        120th of the steps.
+    steps, hidden, depth, batch_size, deep_l2 : number or "auto"
+        Of the network and its training; ``deep_l2`` is the paper's gamma, ``batch_size=None`` trains on all rows.
+        ``"auto"`` (not in the paper) chooses by the number of rows, see `grip2.network.sizes`.
+    learning_rate : float
+        Of Adam.
     clip_norm : float or None
         Bound on the global gradient norm; the paper clips at 1.0 "in the more challenging regimes".
     epsilon : float
@@ -85,18 +87,26 @@ class GroupRegularizationPersistence(Statistic):
 
     schedule_kind: ClassVar[str]
 
+    # Numbers once `sized`; "auto" before.
+    steps: Any
+    hidden: Any
+    depth: Any
+    batch_size: Any
+    deep_l2: Any
+    block_size: Any
+
     def __init__(
         self,
         omega: str | Range = "auto",
         *,
         a_min: float = 0.1,
-        block_size: int | str = 25,
-        steps: int = 3000,
-        hidden: int = 128,
-        depth: int = 2,
-        batch_size: int | None = 256,
+        block_size: int | str | None = None,
+        steps: int | str = AUTOMATIC,
+        hidden: int | str = AUTOMATIC,
+        depth: int | str = AUTOMATIC,
+        batch_size: int | str | None = AUTOMATIC,
         learning_rate: float = 1e-3,
-        deep_l2: float = 1e-4,
+        deep_l2: float | str = AUTOMATIC,
         clip_norm: float | None = None,
         epsilon: float = 1e-6,
         warmup: int = 0,
@@ -209,9 +219,11 @@ class GroupRegularizationPersistence(Statistic):
         part = fit_lasso(Z, target, task=task, rng=stream(rng, "lasso"))
         return _Problem(Z, part.response, task, part.offset, part)
 
+    def sized(self, n_rows: int) -> Self:
+        return with_automatic_sizes(self, n_rows)
+
     def draws_together(self, n_rows: int, n_features: int) -> int:
-        weights = 2 * n_features * self.hidden + (self.depth - 1) * self.hidden**2
-        return BATCH_DRAWS if weights * min(self.batch_size or n_rows, n_rows) < BATCH_BELOW_FLOPS else 1
+        return draws_of_a_network(self.sized(n_rows), n_rows, n_features)
 
     def _calibration_steps(self) -> tuple[int, int, int]:
         """Steps spent before the run itself on held-out loss, gradient ratio and block size, for the progress bar."""
@@ -271,7 +283,7 @@ class GroupRegularizationPersistence(Statistic):
         who = type(self).__name__
         for name in ("steps", "hidden", "depth", "warmup"):
             if not isinstance(getattr(self, name), numbers.Integral):
-                raise ValueError(f"{who}: {name} must be a whole number, got {getattr(self, name)!r}.")
+                raise ValueError(f"{who}: {name} must be a whole number or 'auto', got {getattr(self, name)!r}.")
         known = (
             self.omega in ("auto", "gradient_ratio") if isinstance(self.omega, str) else np.shape(self.omega) == (2,)
         )
@@ -280,10 +292,8 @@ class GroupRegularizationPersistence(Statistic):
                 f"{who}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), got {self.omega!r}."
             )
         lo, hi = (1.0, 1.0) if isinstance(self.omega, str) else self.omega
-        if isinstance(self.block_size, str) and self.block_size != "auto":
-            raise ValueError(
-                f"{type(self).__name__}: block_size must be 'auto' or a whole number, got {self.block_size!r}."
-            )
+        if not (self.block_size in ("auto", None) or isinstance(self.block_size, numbers.Integral)):
+            raise ValueError(f"{who}: block_size must be 'auto', None or a whole number, got {self.block_size!r}.")
         if self.linear not in ("lasso", None):
             raise ValueError(f"{who}: linear must be 'lasso' or None, got {self.linear!r}.")
         schedule = Schedule(
@@ -291,7 +301,7 @@ class GroupRegularizationPersistence(Statistic):
             lambda_min=float(lo),
             lambda_max=float(hi),
             a_min=self.a_min,
-            block_size=25 if isinstance(self.block_size, str) else self.block_size,
+            block_size=automatic_block_size(self.steps) if self.block_size in ("auto", None) else self.block_size,
             warmup=self.warmup,
         )
         return TrainingConfig(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from grip2.network.attribution import mean_absolute_gradient
+from grip2.network.sizes import AUTOMATIC
 from grip2.network.train import TrainingRun
 from grip2.statistics.attribution import NetworkAttribution, some_rows
 
@@ -21,7 +22,8 @@ class MALD(NetworkAttribution):
     Parameters
     ----------
     steps, hidden, depth, batch_size, learning_rate, clip_norm
-        Of the network and of Adam, as in GRIP2; ``batch_size=None`` trains on all rows.
+        Of the network and of Adam, as in GRIP2: ``"auto"`` chooses by the number of rows, ``batch_size=None`` trains on
+        all of them.
     power : float
         The appendix's r. Paper: 1.
     rows : int or None
@@ -32,10 +34,10 @@ class MALD(NetworkAttribution):
     def __init__(
         self,
         *,
-        steps: int = 3000,
-        hidden: int = 128,
-        depth: int = 2,
-        batch_size: int | None = 256,
+        steps: int | str = AUTOMATIC,
+        hidden: int | str = AUTOMATIC,
+        depth: int | str = AUTOMATIC,
+        batch_size: int | str | None = AUTOMATIC,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
         power: float = 1.0,

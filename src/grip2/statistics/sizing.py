@@ -1,0 +1,39 @@
+"""What statistics with a network do about its size: fill in what was left automatic, and batch small ones."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from sklearn.base import clone
+
+from grip2.network.sizes import AUTOMATIC, automatic_sizes
+from grip2.statistics.base import Statistic
+
+Sized = TypeVar("Sized", bound=Statistic)
+
+# Below this many multiply-adds per step a network leaves the cores idle, and training several as one batch pays.
+BATCH_BELOW_FLOPS = 2e7
+BATCH_DRAWS = 8
+
+
+def with_automatic_sizes(statistic: Sized, n_rows: int) -> Sized:
+    """A copy with the sizes of its network in numbers; the statistic itself where they are."""
+    settings = statistic.get_params(deep=False)
+    sizes = automatic_sizes(n_rows)._asdict()
+    chosen = {name: size for name, size in sizes.items() if _is_automatic(settings.get(name))}
+    return clone(statistic).set_params(**chosen) if chosen else statistic
+
+
+def draws_of_a_network(statistic: Any, n_rows: int, n_features: int) -> int:
+    """How many knockoff copies to train as one batch, for a statistic whose sizes are numbers."""
+    weights = 2 * n_features * statistic.hidden + (statistic.depth - 1) * statistic.hidden**2
+    return draws_for(weights * min(statistic.batch_size or n_rows, n_rows))
+
+
+def draws_for(multiply_adds: float) -> int:
+    """How many networks to train as one batch, by the work of one step of one of them."""
+    return BATCH_DRAWS if multiply_adds < BATCH_BELOW_FLOPS else 1
+
+
+def _is_automatic(value: Any) -> bool:
+    return isinstance(value, str) and value == AUTOMATIC
