@@ -7,6 +7,7 @@ import pytest
 from grip2.experiments.plan import PRESETS, PlanError, load_plan
 from grip2.experiments.plan_file import parse_plan
 from grip2.experiments.trial import statistic_for
+from grip2.statistics import GRIP2
 from tests.experiments.helpers import SMALL
 
 
@@ -42,6 +43,28 @@ def test_ensembles_split_the_budget():
     plan = load_plan("synthetic")
     five = next(method for method in plan.methods if (method.name, method.ensemble) == ("grip2", 5))
     assert statistic_for(plan, five).member().steps == 1000
+
+
+@pytest.mark.parametrize("name", ["synthetic", "har", "hiv"])
+def test_grip2_as_it_comes_stands_beside_the_papers(name):
+    plan = load_plan(name)
+    ours = next(method for method in plan.methods if method.name == "grip2-auto")
+    assert statistic_for(plan, ours).get_params() == GRIP2().get_params()
+    theirs = next(method for method in plan.methods if method.name == "grip2")
+    assert statistic_for(plan, theirs).linear is None
+
+
+def test_a_method_may_have_a_setting_and_fewer_trials():
+    text = SMALL + '\n[[method]]\nname = "grip2"\nsetting = "hiv"\ntrials = 2\n'
+    plan = parse_plan(text)
+    assert statistic_for(plan, plan.methods[-1]).hidden == 1
+    assert {(cell.method.name, cell.trials) for cell in plan.cells()} == {("lapa", 3), ("lcd", 3), ("grip2", 2)}
+    assert {cell.trials for cell in plan.restricted(trials=1).cells()} == {1}
+    other = parse_plan(text.replace('"hiv"', '"synthetic"'))
+    keys = [{cell.configuration for cell in one.cells()} for one in (plan, other)]
+    assert len(keys[0] & keys[1]) == 4, "lapa and lcd alone are the same"
+    with pytest.raises(PlanError, match="setting"):
+        parse_plan(text.replace('"hiv"', '"hvi"'))
 
 
 def test_lists_and_only():

@@ -184,7 +184,8 @@ def test_whole_numbers_are_asked_for_before_anything_is_trained(monkeypatch, sta
         monkeypatch.setattr(f"grip2.statistics.attribution.{trainer}", lambda *_, **__: pytest.fail("trained"))
     X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
     bad, none = statistic(**{name: value}), " or None" if name in ("batch_size", "rows") else ""
-    message = f"^{statistic.__name__}: {name} must be a whole number of at least 1{none}, got {value!r}\\.$"
+    auto = "" if name in ("rows", "background") else " or 'auto'"
+    message = f"^{statistic.__name__}: {name} must be a whole number of at least 1{none}{auto}, got {value!r}\\.$"
     with pytest.raises(ValueError, match=message):
         bad.importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match=message):
@@ -194,7 +195,7 @@ def test_whole_numbers_are_asked_for_before_anything_is_trained(monkeypatch, sta
 @pytest.mark.parametrize("name", ["steps", "hidden", "depth", "background"])
 def test_none_is_refused_where_it_means_nothing(name):
     X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
-    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, got None"):
+    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1.*, got None"):
         DeepSHAP(**{name: None}).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
 
 

@@ -63,6 +63,7 @@ def test_the_given_statistic_is_left_alone():
 )
 def test_members_trained_as_a_batch_are_those_trained_alone(statistic):
     X, Xk, y = data()
+    statistic = statistic.sized(len(X))
     found = Ensemble(statistic, 2)._importance(X, Xk, y, rng=np.random.default_rng(5), task="regression", progress=None)
     half = type(statistic)(**{**statistic.get_params(), "steps": 20})
     members = [

@@ -28,6 +28,7 @@ _STYLE: Any = {
 # name: (label, colour, marker, line)
 _LOOK: dict[str, tuple[str, str, str, Any]] = {
     "grip2": ("GRIP2", "#D55E00", "o", "-"),
+    "grip2-auto": ("GRIP2 (auto)", "#882255", "*", "-"),
     "grip2-network": ("GRIP2, network alone", "#D55E00", "d", (0, (1, 1.2))),
     "grip2-paper": ("GRIP2, paper's settings", "#D55E00", "D", (0, (4, 1.5))),
     "grip2-low": ("GRIP2, low lambda", "#D55E00", "D", (0, (4, 1.5))),

@@ -48,8 +48,9 @@ class NetworkAttribution(Statistic):
 
     def _check_settings(self) -> None:
         """Refuse bad settings; called before anything is trained."""
-        check_whole(self, "steps", "hidden", "depth")
-        check_whole(self, "batch_size", "rows", or_none=True)
+        check_whole(self, "steps", "hidden", "depth", of_network=True)
+        check_whole(self, "batch_size", of_network=True, or_none=True)
+        check_whole(self, "rows", or_none=True)
 
     def _importance(
         self,

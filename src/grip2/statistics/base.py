@@ -113,14 +113,19 @@ class Statistic(BaseEstimator, ABC):
         return found
 
 
-def check_whole(statistic: Statistic, *names: str, or_none: bool = False) -> None:
-    """Refuse parameters that are not whole numbers of at least 1, or None where it is allowed."""
+def check_whole(statistic: Statistic, *names: str, or_none: bool = False, of_network: bool = False) -> None:
+    """Refuse parameters that are not whole numbers of at least 1, or None where it is allowed.
+
+    Sizes ``of_network`` may be left automatic; by now they are numbers, and "auto" appears in the complaint only.
+    """
     for name in names:
         value = getattr(statistic, name)
         if or_none and value is None:
             continue
         if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-            allowed = "a whole number of at least 1" + (" or None" if or_none else "")
+            allowed = (
+                "a whole number of at least 1" + (" or None" if or_none else "") + (" or 'auto'" if of_network else "")
+            )
             raise ValueError(f"{type(statistic).__name__}: {name} must be {allowed}, got {value!r}.")
 
 

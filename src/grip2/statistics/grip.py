@@ -28,7 +28,7 @@ from grip2.network.schedule import Schedule
 from grip2.network.sizes import AUTOMATIC, automatic_block_size
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance, Surface
-from grip2.statistics.base import Progress, Statistic, split_progress
+from grip2.statistics.base import Progress, Statistic, check_whole, split_progress
 from grip2.statistics.inputs import distinct, paired_inputs, response
 from grip2.statistics.linear_first import LinearPart, combined, describe, fit_lasso
 from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
@@ -212,7 +212,6 @@ class GroupRegularizationPersistence(Statistic):
 
     def _problem(self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator) -> _Problem:
         """What the network is trained on: the response itself, or what a lasso leaves of it."""
-        self._config()  # bad settings end here, not after the lasso
         target = response(y, task)
         if self.linear is None:
             return _Problem(Z, target, task)
@@ -220,7 +219,9 @@ class GroupRegularizationPersistence(Statistic):
         return _Problem(Z, part.response, task, part.offset, part)
 
     def sized(self, n_rows: int) -> Self:
-        return with_automatic_sizes(self, n_rows)
+        sized = with_automatic_sizes(self, n_rows)
+        sized._config()  # bad settings end here, not after the lasso
+        return sized
 
     def draws_together(self, n_rows: int, n_features: int) -> int:
         return draws_of_a_network(self.sized(n_rows), n_rows, n_features)
@@ -281,9 +282,12 @@ class GroupRegularizationPersistence(Statistic):
 
     def _config(self) -> TrainingConfig:
         who = type(self).__name__
-        for name in ("steps", "hidden", "depth", "warmup"):
-            if not isinstance(getattr(self, name), numbers.Integral):
-                raise ValueError(f"{who}: {name} must be a whole number or 'auto', got {getattr(self, name)!r}.")
+        check_whole(self, "steps", "hidden", "depth", of_network=True)
+        check_whole(self, "batch_size", of_network=True, or_none=True)
+        if not isinstance(self.warmup, numbers.Integral):
+            raise ValueError(f"{who}: warmup must be a whole number, got {self.warmup!r}.")
+        if not isinstance(self.deep_l2, numbers.Real):
+            raise ValueError(f"{who}: deep_l2 must be a number or 'auto', got {self.deep_l2!r}.")
         known = (
             self.omega in ("auto", "gradient_ratio") if isinstance(self.omega, str) else np.shape(self.omega) == (2,)
         )
