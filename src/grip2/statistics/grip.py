@@ -29,8 +29,9 @@ from grip2.network.sizes import AUTOMATIC, automatic_block_size
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance, Surface
 from grip2.statistics.base import Progress, Statistic, check_whole, split_progress
+from grip2.statistics.curves import fit_curves
 from grip2.statistics.inputs import distinct, paired_inputs, response
-from grip2.statistics.linear_first import LinearPart, combined, describe, fit_lasso
+from grip2.statistics.linear_first import Part, combined, describe, fit_lasso
 from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
 
 Range = tuple[float, float]
@@ -43,7 +44,7 @@ class _Problem(NamedTuple):
     y: np.ndarray
     task: str
     offset: np.ndarray | None = None
-    linear: LinearPart | None = None
+    parts: tuple[Part, ...] = ()  # what came before the network
 
     def data(self) -> dict[str, Any]:
         return {"x": self.Z, "y": self.y, "task": self.task, "offset": self.offset}
@@ -83,6 +84,9 @@ class GroupRegularizationPersistence(Statistic):
         trained on what it leaves, and importances are added, each weighted by the share of the response it explains on
         held-out rows (cross-validated for the lasso; a fifth of the rows, which the lasso has seen, for the network).
         None: the network alone, as in the paper.
+    curves : bool
+        With ``linear="lasso"``: between the two, a second lasso on bent copies of every column (see
+        `grip2.statistics.curves`) takes sums of curves of single features, for which a network needs many more rows.
     """
 
     schedule_kind: ClassVar[str]
@@ -113,6 +117,7 @@ class GroupRegularizationPersistence(Statistic):
         gradient_ratio: Range = (0.01, 0.20),
         block_tolerance: float = 0.01,
         linear: str | None = "lasso",
+        curves: bool = True,
     ) -> None:
         self.omega = omega
         self.a_min = a_min
@@ -129,6 +134,7 @@ class GroupRegularizationPersistence(Statistic):
         self.gradient_ratio = gradient_ratio
         self.block_tolerance = block_tolerance
         self.linear = linear
+        self.curves = curves
 
     @classmethod
     def paper(cls, setting: str) -> Self:
@@ -166,7 +172,7 @@ class GroupRegularizationPersistence(Statistic):
         problem = self._problem(Z, y, task, for_calibration)
         config, chosen = self._calibrated(problem, for_calibration, calibrating)
         run = train(Z, problem.y, task=task, config=config, rng=for_training, offset=problem.offset, progress=training)
-        return _to_importance(run, config, chosen, problem.linear)
+        return _to_importance(run, config, chosen, problem.parts)
 
     def _importances(
         self,
@@ -206,7 +212,7 @@ class GroupRegularizationPersistence(Statistic):
             progress=stages[-1],
         )
         return [
-            _to_importance(run, *setting, problem.linear)
+            _to_importance(run, *setting, problem.parts)
             for run, setting, problem in zip(runs, settings, problems, strict=True)
         ]
 
@@ -215,8 +221,10 @@ class GroupRegularizationPersistence(Statistic):
         target = response(y, task)
         if self.linear is None:
             return _Problem(Z, target, task)
-        part = fit_lasso(Z, target, task=task, rng=stream(rng, "lasso"))
-        return _Problem(Z, part.response, task, part.offset, part)
+        parts = [fit_lasso(Z, target, task=task, rng=stream(rng, "lasso"))]
+        if self.curves:
+            parts.append(fit_curves(Z, parts[0], task=task, rng=stream(rng, "curves")))
+        return _Problem(Z, parts[-1].response, task, parts[-1].offset, tuple(parts))
 
     def sized(self, n_rows: int) -> Self:
         sized = with_automatic_sizes(self, n_rows)
@@ -246,12 +254,13 @@ class GroupRegularizationPersistence(Statistic):
         held_out, ratio, pilot = self._calibration_steps()
         for_omega, for_block = split_progress(progress, held_out + ratio, pilot)
         schedule, explained = config.schedule, 0.0
-        if isinstance(self.omega, str) or problem.linear is not None:
+        if isinstance(self.omega, str) or problem.parts:
             schedule, explained, info = self._calibrated_schedule(problem, config, rng, for_omega)
             chosen |= {"omega": info} if isinstance(self.omega, str) else {}
-        if problem.linear is not None:
-            # Of what the lasso leaves, so of the whole:
-            chosen["linear"] = describe(problem.linear, explained * (1.0 - problem.linear.explained))
+        if problem.parts:
+            # The network's share is one of what the lassos leave.
+            left = 1.0 - sum(part.explained for part in problem.parts)
+            chosen["linear"] = describe(problem.parts, explained * left)
         config = replace(config, schedule=schedule)
         if self.block_size == "auto":
             size, chosen["block_size"] = calibrate_block_size(
@@ -274,7 +283,7 @@ class GroupRegularizationPersistence(Statistic):
                 **problem.data(), config=config, rng=rng, ratio=self.gradient_ratio, progress=second
             )
             schedule = replace(schedule, lambda_min=lo, lambda_max=hi)
-        if problem.linear is None:
+        if not problem.parts:
             return schedule, 0.0, info
         # Under the schedule that is used: one that kills every group must weigh nothing.
         followed = held_out_loss(**problem.data(), config=replace(config, schedule=schedule), rng=rng, progress=first)
@@ -300,6 +309,8 @@ class GroupRegularizationPersistence(Statistic):
             raise ValueError(f"{who}: block_size must be 'auto', None or a whole number, got {self.block_size!r}.")
         if self.linear not in ("lasso", None):
             raise ValueError(f"{who}: linear must be 'lasso' or None, got {self.linear!r}.")
+        if not isinstance(self.curves, bool | np.bool_):
+            raise ValueError(f"{who}: curves must be True or False, got {self.curves!r}.")
         schedule = Schedule(
             kind=self.schedule_kind,
             lambda_min=float(lo),
@@ -362,12 +373,12 @@ PAPER_SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def _to_importance(
-    run: TrainingRun, config: TrainingConfig, chosen: dict[str, Any], linear: LinearPart | None
+    run: TrainingRun, config: TrainingConfig, chosen: dict[str, Any], parts: Sequence[Part]
 ) -> Importance:
     importance, p = run.importance, len(run.importance) // 2
-    if linear is not None:
-        shares = [linear.explained, chosen["linear"]["explained_by_network"]]
-        importance = combined(list(zip([linear.strength, run.importance], shares, strict=True)))
+    if parts:
+        of_network = (run.importance, chosen["linear"]["explained_by_network"])
+        importance = combined([*((part.strength, part.explained) for part in parts), of_network])
     info = {
         "training": asdict(config),
         "chosen": chosen,

@@ -9,6 +9,7 @@ both members of every pair, are treated alike.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,17 +27,18 @@ FOLDS = 5
 
 
 @dataclass(frozen=True)
-class LinearPart:
-    """A lasso on all columns of [X, Xk], and what it leaves to the network."""
+class Part:
+    """A lasso on all columns of [X, Xk] or on functions of them, and what it leaves to those that come after it."""
 
+    name: str
     strength: np.ndarray  # (2p,) |coefficient|
-    explained: float  # cross-validated share of the variance or deviance
+    explained: float  # cross-validated share of the variance or deviance of the whole response
     response: np.ndarray  # (rows,) standardised residual, or the class numbers
     offset: np.ndarray | None  # (rows, outputs) logits, for classes
     penalty: list[float]  # the lasso's lambda, one for each fit
 
 
-def fit_lasso(Z: np.ndarray, y: np.ndarray, *, task: str, rng: np.random.Generator) -> LinearPart:
+def fit_lasso(Z: np.ndarray, y: np.ndarray, *, task: str, rng: np.random.Generator) -> Part:
     """Cross-validated lasso of ``y`` on the standardised columns ``Z``; l1-logistic regressions for classes."""
     Z = np.asarray(Z, dtype=float)
     with threads_for(Z):
@@ -45,7 +47,7 @@ def fit_lasso(Z: np.ndarray, y: np.ndarray, *, task: str, rng: np.random.Generat
         return _least_squares(Z, y, draw_folds(len(Z), min(FOLDS, len(Z)), rng))
 
 
-def _least_squares(Z: np.ndarray, y: np.ndarray, folds: list[np.ndarray]) -> LinearPart:
+def _least_squares(Z: np.ndarray, y: np.ndarray, folds: list[np.ndarray]) -> Part:
     if gram_fits(Z.shape[1]):
         fit = lasso_cv(Z, y, folds=folds)
         coefficients, intercept, penalty, explained = fit.coefficients, fit.intercept, fit.lambda_, fit.r2
@@ -55,10 +57,10 @@ def _least_squares(Z: np.ndarray, y: np.ndarray, folds: list[np.ndarray]) -> Lin
         coefficients, intercept, penalty = model.coef_, float(model.intercept_), float(model.alpha_)
         explained = 1.0 - float(model.mse_path_.mean(axis=1).min() / max(y.var(), np.finfo(float).tiny))
     residual = standardise(y - Z @ coefficients - intercept)
-    return LinearPart(np.abs(coefficients), max(0.0, explained), residual, None, [penalty])
+    return Part("lasso", np.abs(coefficients), max(0.0, explained), residual, None, [penalty])
 
 
-def _logistic(Z: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> LinearPart:
+def _logistic(Z: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Part:
     """One against the rest; classes with fewer rows than folds get their share and no coefficients."""
     labels = one_against_rest(y)
     strength, offset, penalties = np.zeros(Z.shape[1]), np.empty((len(Z), len(labels))), []
@@ -78,7 +80,7 @@ def _logistic(Z: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> LinearP
         penalties.append(fit.lambda_)
     if len(labels) > 1:
         offset = _as_softmax(offset, y)
-    return LinearPart(strength, max(0.0, 1.0 - deviance / null), y, offset, penalties)
+    return Part("lasso", strength, max(0.0, 1.0 - deviance / null), y, offset, penalties)
 
 
 def _as_softmax(logits: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -113,11 +115,11 @@ def combined(parts: list[tuple[np.ndarray, float]]) -> np.ndarray:
     return total
 
 
-def describe(part: LinearPart, network_explained: float) -> dict[str, Any]:
+def describe(parts: Sequence[Part], network_explained: float) -> dict[str, Any]:
     """What was chosen, for the result's settings."""
     return {
-        "rule": "cross-validated lasso, then a network on what it leaves",
-        "lambda": part.penalty,
-        "explained_by_lasso": part.explained,
+        "rule": ", then ".join([f"cross-validated {part.name}" for part in parts] + ["a network on what is left"]),
+        "lambda": {part.name: part.penalty for part in parts},
+        **{f"explained_by_{part.name}": part.explained for part in parts},
         "explained_by_network": network_explained,
     }

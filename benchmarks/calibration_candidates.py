@@ -1,0 +1,184 @@
+"""Ways of finding the right penalty that were compared with GRIP2's default; docs/calibration.md has the table.
+
+Each class is GRIP2 with one thing changed. The plan beside this file runs them:
+
+    PYTHONPATH=benchmarks grip2 experiment run benchmarks/calibration_ablation.toml --out DIR
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from grip2.network.calibrate import held_out_loss
+from grip2.network.losses import choose_loss
+from grip2.network.mlp import Layer, forward
+from grip2.network.penalty import deep_penalty, group_penalty
+from grip2.network.schedule import Schedule
+from grip2.network.train import TrainingRun, lay_out, train
+from grip2.statistics import GRIP2
+from grip2.statistics.grip import _to_importance
+from grip2.statistics.inputs import paired_inputs
+
+
+class RandomOrder(GRIP2):
+    """Blocks in random order, as in the paper, over the range found by held-out rows."""
+
+    def _calibrated_schedule(self, problem, config, rng, progress):
+        schedule, explained, info = super()._calibrated_schedule(problem, config, rng, progress)
+        return replace(schedule, approach_from=None), explained, info
+
+
+class NoWarmup(GRIP2):
+    """The penalty acts from the first step."""
+
+    def _calibrated_schedule(self, problem, config, rng, progress):
+        schedule, explained, info = super()._calibrated_schedule(problem, config, rng, progress)
+        return replace(schedule, warmup=0), explained, info
+
+
+class WideAscending(GRIP2):
+    """No calibration: lambda walks up from 0.003 to 1, and every block counts."""
+
+    lambda_min, lambda_max = 0.003, 1.0
+
+    def _calibrated_schedule(self, problem, config, rng, progress):
+        lo, hi = self._range(problem, config, rng)
+        schedule = replace(config.schedule, lambda_min=lo, lambda_max=hi, approach_from=lo, warmup=300)
+        followed = held_out_loss(
+            **problem.data(), config=replace(config, schedule=schedule), rng=rng, progress=progress
+        )
+        return schedule, followed.explained, {"rule": type(self).__name__, "lambda": (lo, hi)}
+
+    def _range(self, problem, config, rng):
+        return self.lambda_min, self.lambda_max
+
+
+class NoiseAnchored(WideAscending):
+    """The range ends where a network that learns a shuffled response has lost its groups; it begins a decade below."""
+
+    def _range(self, problem, config, rng):
+        lo, hi = 1e-3, 2.0
+        path = Schedule(lambda_min=lo, lambda_max=hi, approach_from=lo, a_min=0.5, a_max=0.5, block_size=25)
+        order = rng.permutation(len(problem.y))
+        run = train(
+            problem.Z, problem.y[order], task=problem.task, config=replace(config, schedule=path, steps=1500), rng=rng,
+            offset=None if problem.offset is None else problem.offset[order],
+        )  # fmt: skip
+        norms = run.snapshots.mean(axis=1)
+        dead = np.flatnonzero(norms < 0.02 * norms.max())
+        anchor = float(run.snapshot_lambda[dead[0]]) if len(dead) else hi
+        return anchor / 10, anchor
+
+
+class BlockAverages(GRIP2):
+    """Group norms averaged over the second half of each block, not read at its end."""
+
+    def _importance(self, X, Xk, y, *, rng, task, progress):
+        def trained(Z, problem, config, rng):
+            run = train(
+                Z, problem.y, task=task, config=replace(config, snapshot_every_step=True), rng=rng,
+                offset=problem.offset, progress=progress,
+            )  # fmt: skip
+            size = config.schedule.block_size
+            late = np.arange(len(run.snapshots)) % size >= size // 2
+            kept = late & (run.snapshot_lambda >= config.schedule.lambda_min)
+            return replace(run, importance=run.snapshots[kept].mean(axis=0))
+
+        return _importance(self, X, Xk, y, rng, task, trained)
+
+
+class OwnLoop(GRIP2):
+    """GRIP2 through the training loop of this file; a check of that loop."""
+
+    proximal = False
+    skip = False
+
+    def _importance(self, X, Xk, y, *, rng, task, progress):
+        def trained(Z, problem, config, rng):
+            return _train(Z, problem, config, rng, proximal=self.proximal, skip=self.skip)
+
+        return _importance(self, X, Xk, y, rng, task, trained)
+
+
+class Proximal(OwnLoop):
+    """After each step of Adam on the loss, groups are shrunk towards zero and stopped there: exact zeros."""
+
+    proximal = True
+
+
+class SkipConnection(OwnLoop):
+    """A linear path from every column to the output, whose weight belongs to the group of its column."""
+
+    skip = True
+
+
+def _importance(statistic, X, Xk, y, rng, task, trained):
+    Z = paired_inputs(X, Xk, np.float32)
+    for_calibration, for_training = rng.spawn(2)
+    problem = statistic._problem(Z, y, task, for_calibration)
+    config, chosen = statistic._calibrated(problem, for_calibration, None)
+    return _to_importance(trained(Z, problem, config, for_training), config, chosen, problem.parts)
+
+
+def _train(Z, problem, config, rng, *, proximal, skip) -> TrainingRun:
+    assert problem.task == "regression", "this loop knows squares only"
+    _, n_outputs = choose_loss(problem.task, problem.y)
+    layout = lay_out(len(Z), Z.shape[1], n_outputs, config, rng)
+    parameters = tuple(Layer(jnp.asarray(w, jnp.float32), jnp.asarray(b, jnp.float32)) for w, b in layout.parameters)
+    if skip:  # the last column of the first weight goes straight to the output
+        first = parameters[0]
+        weight = jnp.concatenate([first.weight, jnp.zeros((Z.shape[1], 1), jnp.float32)], axis=1)
+        parameters = (first._replace(weight=weight), *parameters[1:])
+    n_steps = len(layout.regimes.lambda_)
+    rows = np.tile(np.arange(len(Z)), (n_steps, 1)) if layout.rows is None else layout.rows
+    plan = [jnp.asarray(part) for part in (rows, layout.regimes.lambda_.astype("f"), layout.regimes.a.astype("f"))]
+    norms, losses, parameters = _loop(
+        parameters, jnp.asarray(Z), jnp.asarray(problem.y, jnp.float32), *plan, config.learning_rate, config.deep_l2,
+        config.epsilon, proximal=proximal, skip=skip,
+    )  # fmt: skip
+    taken = layout.regimes.snapshot_steps
+    snapshots = np.asarray(norms)[taken]
+    return TrainingRun(
+        importance=snapshots.mean(axis=0), snapshots=snapshots, snapshot_lambda=layout.regimes.lambda_[taken],
+        snapshot_a=layout.regimes.a[taken], gradient_ratio=np.zeros(len(taken)), held_out_loss=None,
+        loss_curve=np.asarray(losses), parameters=parameters, stop_reason="all blocks done",
+    )  # fmt: skip
+
+
+@partial(jax.jit, static_argnames=("proximal", "skip"))
+def _loop(parameters, x, y, rows, lambdas, shapes, rate, deep_l2, epsilon, *, proximal, skip):
+    adam = optax.adam(rate)
+
+    def outputs(parameters, xb):
+        if not skip:
+            return forward(parameters, xb)
+        first = parameters[0]
+        hidden = (first._replace(weight=first.weight[:, :-1]), *parameters[1:])
+        return forward(hidden, xb) + xb @ first.weight[:, -1:]
+
+    def objective(parameters, xb, yb, strength, shape):
+        loss = jnp.mean((outputs(parameters, xb)[:, 0] - yb) ** 2)
+        penalty = 0.0 if proximal else strength * group_penalty(parameters[0].weight, shape, epsilon)
+        return loss + penalty + deep_l2 * deep_penalty(parameters), loss
+
+    def step(carry, now):
+        parameters, state = carry
+        chosen, strength, shape = now
+        gradient, loss = jax.grad(objective, has_aux=True)(parameters, x[chosen], y[chosen], strength, shape)
+        updates, state = adam.update(gradient, state)
+        parameters = optax.apply_updates(parameters, updates)
+        first = parameters[0].weight
+        norm = jnp.sqrt(jnp.sum(first**2, axis=1, keepdims=True) + epsilon)
+        if proximal:  # of lambda ||w||^a, linearised at the present norm
+            first = first * jnp.maximum(0.0, 1.0 - rate * strength * shape * norm ** (shape - 2.0))
+            parameters = (parameters[0]._replace(weight=first), *parameters[1:])
+        return (parameters, state), (jnp.sqrt(jnp.sum(first**2, axis=1)), loss)
+
+    (parameters, _), (norms, losses) = jax.lax.scan(step, (parameters, adam.init(parameters)), (rows, lambdas, shapes))
+    return norms, losses, parameters
