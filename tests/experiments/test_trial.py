@@ -13,7 +13,7 @@ from grip2.experiments.plan_file import parse_plan
 from grip2.experiments.run import missing_tasks
 from grip2.experiments.sections import sections_for
 from grip2.experiments.store import Store
-from grip2.experiments.summary import summary_table
+from grip2.experiments.summary import summary_table, trial_table
 from grip2.experiments.trial import Task, group_size, run_task, statistic_for
 from grip2.statistics import attribution
 from tests.datasets.test_hiv import CELLS, write_class
@@ -183,11 +183,11 @@ settings = { linear = "none", omega = [1e-2, 1e-1], steps = 50, hidden = 4, dept
             result = run_task(task)
             assert [row.status for row in result.rows] == ["done"], result.rows[0].error
             store.write(result.rows, result.design)
-        table = summary_table(plan, store)
+        table, trials = summary_table(plan, store), trial_table(plan, store)
     alone = statistic_for(plan, plan.methods[2])
     assert alone.linear is None
     assert alone.omega == (1e-2, 1e-1)
-    names = [section.name for section in sections_for("family", table)]
-    assert names == ["power", "cells", "fdr"]
+    names = [section.name for section in sections_for("family", table, trials)]
+    assert names == ["cells", "fdr"], "one number of rows, and no method is called grip2"
     linear = table[(table["family"] == "linear") & (table["target_fdr"] == 0.3)].set_index("method")
     assert linear.loc["lcd", "power"] > linear.loc["nothing", "power"]

@@ -22,10 +22,11 @@ def write_report(plan: Plan, store: Store, folder: Path) -> Path:
     table = summary_table(plan, store)
     if table.empty:
         raise ValueError(f"{folder}: no trial of {plan.name} has finished yet; nothing to report.")
+    trials = trial_table(plan, store)
     sources = list(dict.fromkeys(design.source for design in plan.designs))
     if len(sources) > 1:
         raise ValueError(f"a report is about one source of data; the plan {plan.name} has {', '.join(sources)}.")
-    sections = sections_for(sources[0], table)
+    sections = sections_for(sources[0], table, trials)
     drawings = {section.name: svg(section.figure) for section in sections if section.figure is not None}
     facts = _facts(plan, store, table)
     for section in sections:
@@ -36,7 +37,7 @@ def write_report(plan: Plan, store: Store, folder: Path) -> Path:
             _write(folder / "tables" / f"{section.name}.csv", section.table.to_csv(index=False))
             _write(folder / "tables" / f"{section.name}.md", markdown(section.table))
     _write(folder / "tables" / "summary.csv", table.to_csv(index=False))
-    _write(folder / "tables" / "trials.csv", trial_table(plan, store).to_csv(index=False))
+    _write(folder / "tables" / "trials.csv", trials.to_csv(index=False))
     _write(folder / "report.md", _markdown_report(plan, sections, facts))
     _write(folder / "report.html", _html(plan, sections, drawings, facts))
     return folder / "report.html"

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from grip2.experiments.figures import beside_paper_figure, families_figure, fdr_figure, label, measures_figure
+from grip2.experiments.paired import MARGIN, POWER_THAT_COUNTS, against_best
 from grip2.experiments.paper import HIV_TARGET, hiv_tables
 from grip2.experiments.summary import average_over
 
@@ -25,11 +26,15 @@ class Section:
     table: pd.DataFrame | None = None  # texts, ready to print
 
 
-def sections_for(source: str, table: pd.DataFrame) -> list[Section]:
-    """The parts of the report of a source of data; those whose numbers are not there yet are left out."""
+def sections_for(source: str, table: pd.DataFrame, trials: pd.DataFrame) -> list[Section]:
+    """The parts of the report of a source of data; those whose numbers are not there yet are left out.
+
+    ``table`` holds means over trials, ``trials`` single ones.
+    """
+    if source == "family":
+        return family_sections(table, trials)
     by_source = {
         "synthetic": synthetic_sections,
-        "family": family_sections,
         "har": har_sections,
         "hiv": hiv_sections,
     }
@@ -77,9 +82,9 @@ def synthetic_sections(table: pd.DataFrame) -> list[Section]:
     return found
 
 
-def family_sections(table: pd.DataFrame) -> list[Section]:
+def family_sections(table: pd.DataFrame, trials: pd.DataFrame) -> list[Section]:
     """Power of every method in every cell, beside the best of the cell; realised FDR by family."""
-    table = table if "family" in table else table.assign(family="all")
+    table, trials = (one if "family" in one else one.assign(family="all") for one in (table, trials))
     level = _nearest(table, 0.1)
     rows = table[(table["target_fdr"] == level) & (table["ensemble"] == 1)]
     cell = [name for name in ("family", "n", "rho", "snr") if name in rows]
@@ -87,8 +92,6 @@ def family_sections(table: pd.DataFrame) -> list[Section]:
     power = rows.pivot_table(index=cell, columns="method", values="power", sort=False)[methods]
     printed = power.map(_number).rename(columns=label)
     printed.insert(len(methods), "Best", [label(name) for name in power.idxmax(axis=1)])
-    if "grip2" in power:
-        printed["GRIP2 less best"] = [f"{gap:+.2f}" for gap in power["grip2"] - power.max(axis=1)]
     fdr = rows.groupby(["family", "method"], sort=False).agg(
         mean=("fdr", "mean"),
         error=("fdr_se", lambda errors: float((errors**2).sum(skipna=False) ** 0.5 / len(errors))),
@@ -99,26 +102,62 @@ def family_sections(table: pd.DataFrame) -> list[Section]:
         for row in fdr.itertuples()
     ]
     by_family = fdr["text"].unstack("method").reindex(columns=methods).fillna("").rename(columns=label)
+    figure = Section(
+        "power",
+        f"Power against the number of rows, q = {level:g}",
+        "Means over correlations, at the noise levels that every number of rows has; methods that were run in all cells.",
+        families_figure(rows) if rows["n"].nunique() > 1 else None,
+    )
     return [
-        Section(
-            "power",
-            f"Power against the number of rows, q = {level:g}",
-            "Means over correlations, at the noise levels that every number of rows has; methods that were run in all cells.",
-            families_figure(rows),
-        ),
+        *([figure] if figure.figure is not None else []),
         Section(
             "cells",
             f"Power of every method in every cell, q = {level:g}",
-            "Means over trials. The last column is 0 where GRIP2 is best.",
+            "Means over trials.",
             table=printed.reset_index(),
         ),
+        *_against_best(trials[(trials["target_fdr"] == level) & (trials["ensemble"] == 1)], cell, level),
         Section(
             "fdr",
             f"Realised FDR by family, q = {level:g}",
-            "Means over the cells of a family in which a method was run, with their standard errors.",
+            "Means over the cells of a family in which a method was run, with their standard errors. "
+            + _over_the_level(fdr, level),
             table=by_family.reset_index(),
         ),
     ]
+
+
+def _against_best(trials: pd.DataFrame, cell: list[str], level: float) -> list[Section]:
+    """GRIP2 beside the best other method of every cell in which anything is found."""
+    cell = [name for name in cell if name in trials]  # what does not vary is not there
+    cells = len(trials.groupby(cell))
+    found = against_best(trials, "grip2", cell)
+    if found.empty:
+        return []
+    short = found[found["short"] > 0]
+    caption = (
+        f"Cells in which some method has a mean power of {POWER_THAT_COUNTS:g} or more: {len(found)} of {cells}. The best "
+        "other method of each, the mean difference over the same data and knockoffs, and its standard error. GRIP2 is "
+        f"within {MARGIN:g} of the best, up to one standard error, in {len(found) - len(short)} of them"
+        + (f", better in {int((found['difference'] > 0).sum())}." if len(found) else ".")
+    )
+    printed = found[[*cell, "trials"]].copy()
+    printed["GRIP2"] = found["power"].map(_number)
+    printed["Best other"] = found["best"].map(label)
+    printed["its power"] = found["best_power"].map(_number)
+    printed["difference"] = [
+        f"{row.difference:+.2f}" + (f" ({row.error:.2f})" if pd.notna(row.error) else "") for row in found.itertuples()
+    ]
+    printed["short by"] = ["" if value == 0 else f"{value:.2f}" for value in found["short"]]
+    return [Section("best", f"GRIP2 against the best of the others, q = {level:g}", caption, table=printed)]
+
+
+def _over_the_level(fdr: pd.DataFrame, level: float) -> str:
+    """Which methods exceed the level by more than two standard errors, in which family."""
+    over = fdr[fdr["mean"] > level + 2 * fdr["error"]]
+    if over.empty:
+        return f"None exceeds {level:g} by more than two of them."
+    return f"More than two of them above {level:g}: " + ", ".join(f"{label(m)} ({f})" for f, m in over.index) + "."
 
 
 def har_sections(table: pd.DataFrame) -> list[Section]:

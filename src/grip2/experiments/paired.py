@@ -1,0 +1,46 @@
+"""One method against the best of every cell, trial by trial: all methods of a trial saw the same data and knockoffs."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from grip2.experiments.summary import standard_error
+
+# A cell counts where some method finds at least this share of the signals,
+POWER_THAT_COUNTS = 0.2
+# and a method is as good as the best if its mean power falls short by no more than this, and one standard error.
+MARGIN = 0.05
+
+
+def against_best(trials: pd.DataFrame, ours: str, cell: list[str]) -> pd.DataFrame:
+    """One row for each cell that counts: the best other method, the mean difference to it and its standard error.
+
+    ``trials`` has one row per cell, method and trial. ``short`` is the part of the difference that neither the margin nor
+    the standard error covers; 0 where ``ours`` is as good as the best.
+    """
+    found = []
+    for key, rows in trials.groupby(cell, sort=False):
+        powers = rows.pivot_table(index="trial", columns="method", values="power")
+        if ours not in powers or powers.mean().max() < POWER_THAT_COUNTS:
+            continue
+        others = powers.drop(columns=ours)
+        if others.empty:
+            continue
+        best = others.mean().idxmax()
+        difference = (powers[ours] - powers[best]).dropna()
+        error = standard_error(difference.tolist())
+        gap = float(difference.mean())
+        allowed = MARGIN + (error if pd.notna(error) else 0.0)
+        found.append(
+            {
+                **dict(zip(cell, key, strict=True)),
+                "trials": len(difference),
+                "power": float(powers[ours].mean()),
+                "best": best,
+                "best_power": float(powers[best].mean()),
+                "difference": gap,
+                "error": error,
+                "short": max(0.0, -gap - allowed),
+            }
+        )
+    return pd.DataFrame(found)

@@ -1,0 +1,52 @@
+"""The best of every cell, by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from grip2.experiments.paired import against_best
+from grip2.experiments.sections import family_sections
+
+
+def trials():
+    powers = {
+        ("linear", "grip2"): [0.5, 0.7, 0.6], ("linear", "lcd"): [0.6, 0.7, 0.8], ("linear", "rf"): [0.1, 0.2, 0.3],
+        ("abs", "grip2"): [0.9, 0.9, 0.9], ("abs", "lcd"): [0.0, 0.0, 0.0], ("abs", "rf"): [0.2, 0.3],
+        ("signs", "grip2"): [0.0, 0.0, 0.0], ("signs", "lcd"): [0.5, 0.5, 0.5],
+        ("products", "grip2"): [0.1, 0.1, 0.1], ("products", "lcd"): [0.0, 0.0, 0.0],
+    }  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"family": family, "n": 100, "method": method, "trial": k, "power": power, "fdp": 0.0, "ensemble": 1}
+            for (family, method), found in powers.items()
+            for k, power in enumerate(found)
+        ]
+    )
+
+
+def test_cells_that_count_are_paired_trial_by_trial():
+    found = against_best(trials(), "grip2", ["family", "n"]).set_index("family")
+    assert list(found.index) == ["linear", "abs", "signs"], "nobody finds a fifth of the products"
+    linear = found.loc["linear"]
+    assert linear["best"] == "lcd"
+    assert linear["difference"] == pytest.approx(-0.1)
+    assert linear["error"] == pytest.approx(0.1 / 3**0.5)  # of -0.1, 0, -0.2
+    assert linear["short"] == 0, "0.05 and one standard error cover 0.1"
+    assert found.loc["abs", "best"] == "rf"
+    assert found.loc["abs", "trials"] == 2, "trials that both have"
+    assert found.loc["abs", "difference"] == pytest.approx(0.65)
+    assert found.loc["signs", "short"] == pytest.approx(0.45)
+
+
+def test_the_report_says_how_many_cells_fall_short():
+    single = trials().assign(target_fdr=0.1)
+    means = single.groupby(["family", "n", "method", "ensemble", "target_fdr"], sort=False, as_index=False).agg(
+        power=("power", "mean"), fdr=("fdp", "mean"), fdr_se=("fdp", "sem"), power_se=("power", "sem")
+    )
+    means["fdr"] = means["fdr"].where(means["method"] != "lcd", 0.3)
+    sections = {section.name: section for section in family_sections(means, single)}
+    assert "3 of 4" in sections["best"].caption
+    assert "in 2 of them, better in 1" in sections["best"].caption
+    assert sections["best"].table["short by"].tolist() == ["", "", "0.45"]
+    assert "More than two of them above 0.1: LCD (linear), LCD (abs)" in sections["fdr"].caption
