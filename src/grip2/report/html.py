@@ -28,11 +28,25 @@ def selection_page(result: SelectionResult, *, title: str = "Feature selection",
             n_hidden=max(0, len(frame) - max(MAX_ROWS, int(result.selected_mask.sum()))),
             statistics_svg=to_svg(statistics_figure(result)),
             surface_svg=None if surface is None else to_svg(surface),
-            lasso_first=any(name.endswith("explained_by_lasso") for name, _ in settings),
+            shares=_shares(settings),
             settings=settings,
             notes=notes,
         )
     )
+
+
+# What a statistic with several parts says it explains, and how it is told to a reader.
+_SHARES = {
+    "explained_by_lasso": "a lasso on the features (straight lines)",
+    "explained_by_curves": "a lasso on bent features (curves of single features)",
+    "explained_by_network": "the network on what is left (features that act together)",
+}
+
+
+def _shares(settings: list[tuple[str, Any]]) -> list[tuple[str, float]]:
+    """Share of the response that each part explains on held-out rows; empty for statistics of one part."""
+    found = {name.rpartition(".")[2]: value for name, value in settings}
+    return [(words, float(found[name])) for name, words in _SHARES.items() if name in found]
 
 
 def _environment() -> jinja2.Environment:

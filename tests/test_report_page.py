@@ -1,0 +1,32 @@
+"""The page of a selection: what it says about the parts of the signal."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from grip2 import KnockoffSelector
+from grip2.report.html import selection_page
+from grip2.statistics import GRIP2, LassoCoefficient
+
+
+def page(statistic):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 12))
+    y = X[:, 0] + np.abs(X[:, 1]) + 0.3 * rng.standard_normal(300)
+    return selection_page(KnockoffSelector(statistic, fdr=0.5, random_state=0).fit(X, y).result_)
+
+
+def test_the_share_of_every_part_is_told():
+    text = page(GRIP2(steps=50, hidden=4))
+    assert "Where the signal lies" in text
+    shares = {words: float(share) for words, share in re.findall(r"<td>([^<]*)</td><td>([\d.]+) %</td>", text)}
+    assert shares["a lasso on the features (straight lines)"] > 50
+    assert shares["a lasso on bent features (curves of single features)"] > 10
+    assert len(shares) == 3
+
+
+def test_statistics_of_one_part_have_no_shares():
+    for statistic in (LassoCoefficient(), GRIP2(steps=50, hidden=4, linear=None)):
+        assert "Where the signal lies" not in page(statistic)
