@@ -121,7 +121,7 @@ def null_signs(
         X, Xk, y = easy(n, p, signals=1, seed=1000 + seed)
         rng = np.random.default_rng(seed)
         if past_the_door:
-            nulls = statistic._importance(X, Xk, y, rng=rng, task="regression", progress=None).W[1:]
+            nulls = statistic.sized(len(X))._importance(X, Xk, y, rng=rng, task="regression", progress=None).W[1:]
         else:
             nulls = statistic.importance(X, Xk, y, rng=rng).W[1:]
         positive, nonzero = positive + int((nulls > 0).sum()), nonzero + int((nulls != 0).sum())

@@ -55,6 +55,8 @@ def test_a_biased_statistic_is_fair_only_through_the_swap(wrapped):
             W.append(statistic.importance(X, Xk, y, rng=np.random.default_rng(seed)).W)
         else:
             W.append(
-                statistic._importance(X, Xk, y, rng=np.random.default_rng(seed), task="regression", progress=None).W
+                statistic.sized(len(X))
+                ._importance(X, Xk, y, rng=np.random.default_rng(seed), task="regression", progress=None)
+                .W
             )
     assert within_binomial_bound(W) == wrapped
