@@ -8,7 +8,7 @@ import numpy as np
 
 from grip2 import KnockoffSelector
 from grip2.report.html import selection_page
-from grip2.statistics import GRIP2, LassoCoefficient
+from grip2.statistics import GRIP2, Ensemble, LassoCoefficient
 
 
 def page(statistic):
@@ -25,6 +25,10 @@ def test_the_share_of_every_part_is_told():
     assert shares["a lasso on the features (straight lines)"] > 50
     assert shares["a lasso on bent features (curves of single features)"] > 10
     assert len(shares) == 3
+    assert "Of the first of several runs" not in text
+    text = page(Ensemble(GRIP2(steps=50, hidden=4, curves=False), 2))
+    assert "Of the first of several runs" in text
+    assert "curves of single features" not in text
 
 
 def test_statistics_of_one_part_have_no_shares():

@@ -37,6 +37,20 @@ def test_cells_that_count_are_paired_trial_by_trial():
     assert found.loc["abs", "trials"] == 2, "trials that both have"
     assert found.loc["abs", "difference"] == pytest.approx(0.65)
     assert found.loc["signs", "short"] == pytest.approx(0.45)
+    assert found.loc["abs", "best_power"] == pytest.approx(0.25)
+
+
+def test_a_method_with_fewer_trials_is_compared_on_those():
+    powers = {"grip2": [0.5, 0.5, 0.5, 1, 1], "lcd": [0.5, 0.5, 0.5, 1, 1], "few": [0.7, 0.7, 0.7]}
+    rows = [{"n": 1, "method": m, "trial": k, "power": v} for m, found in powers.items() for k, v in enumerate(found)]
+    found = against_best(pd.DataFrame(rows), "grip2", ["n"]).iloc[0]
+    assert (found["best"], found["trials"], found["power"]) == ("few", 3, 0.5)
+    assert found["short"] == pytest.approx(0.15)
+
+
+def test_without_a_common_trial_nothing_is_said():
+    rows = [{"n": 1, "method": m, "trial": k, "power": 0.9} for m, k in (("grip2", 0), ("lcd", 1), ("lcd", 2))]
+    assert against_best(pd.DataFrame(rows), "grip2", ["n"]).empty
 
 
 def test_the_report_says_how_many_cells_fall_short():
@@ -50,3 +64,17 @@ def test_the_report_says_how_many_cells_fall_short():
     assert "in 2 of them, better in 1" in sections["best"].caption
     assert sections["best"].table["short by"].tolist() == ["", "", "0.45"]
     assert "More than two of them above 0.1: LCD (linear), LCD (abs)" in sections["fdr"].caption
+    alone = means.assign(fdr_se=float("nan"))
+    caption = next(section.caption for section in family_sections(alone, single) if section.name == "fdr")
+    assert "Above 0.1 with too few trials to tell: LCD (linear)" in caption
+    assert "None exceeds" not in caption
+
+
+def test_ensembles_are_columns_of_their_own():
+    single = trials().assign(target_fdr=0.1)
+    single.loc[single["method"] == "lcd", "ensemble"] = 3
+    means = single.groupby(["family", "n", "method", "ensemble", "target_fdr"], sort=False, as_index=False).agg(
+        power=("power", "mean"), fdr=("fdp", "mean"), fdr_se=("fdp", "sem"), power_se=("power", "sem")
+    )
+    cells = next(section.table for section in family_sections(means, single) if section.name == "cells")
+    assert "lcd, K = 3" in cells.columns

@@ -45,9 +45,10 @@ def test_ensembles_split_the_budget():
     assert statistic_for(plan, five).member().steps == 1000
 
 
+@pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("name", ["synthetic", "har", "hiv"])
-def test_grip2_as_it_comes_stands_beside_the_papers(name):
-    plan = load_plan(name)
+def test_grip2_as_it_comes_stands_beside_the_papers(name, quick):
+    plan = load_plan(name, quick=quick)
     ours = next(method for method in plan.methods if method.name == "grip2-auto")
     assert statistic_for(plan, ours).get_params() == GRIP2().get_params()
     theirs = next(method for method in plan.methods if method.name == "grip2")

@@ -46,6 +46,37 @@ def test_the_same_network_for_grip2_and_mald():
     assert all(getattr(ours, name) == getattr(theirs, name) for name in ("hidden", "depth", "steps", "batch_size"))
 
 
+def test_a_subclass_with_fewer_arguments_is_sized_too():
+    class Mine(GRIP2):
+        def __init__(self, omega="auto"):
+            super().__init__(omega)
+
+    assert Mine().sized(2000).batch_size == 256
+
+
+@pytest.mark.parametrize(
+    ("statistic", "message"),
+    [
+        (Ensemble("grip2"), "statistic must be a statistic"),
+        (Ensemble(GRIP2), "statistic must be a statistic"),
+        (Ensemble(MALD(steps="many")), "steps of MALD must be a whole number"),
+        (GRIP2(block_size=4000), "3000 steps hold no whole block of 4000"),
+        (GRIP2(block_size=True), "block_size must be a whole number"),
+    ],
+)
+def test_bad_settings_end_before_anything_is_fitted(statistic, message):
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    with pytest.raises(ValueError, match=message):
+        statistic.importance(X, X[::-1], X[:, 0], rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("n_rows", [0, 1])
+def test_too_few_rows_are_refused(n_rows):
+    X = np.ones((n_rows, 2))
+    with pytest.raises(ValueError, match="X must have at least 2 rows"):
+        GRIP2().importance(X, X, np.ones(n_rows), rng=np.random.default_rng(0))
+
+
 def test_ensembles_split_automatic_steps():
     assert Ensemble(GRIP2(), 5).sized(2000).member().steps == 600
     assert Ensemble(MALD(), 2).fit_identity() is not None, "before the table is known"

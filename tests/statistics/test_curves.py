@@ -67,6 +67,26 @@ def test_even_signals_are_taken_and_the_network_gets_the_rest():
     assert np.corrcoef(second.response, X[:, 2] * X[:, 3])[0, 1] > 0.7
 
 
+@pytest.mark.parametrize("pairs_kept", [10, 50])
+def test_choosing_pairs_explains_no_noise(monkeypatch, pairs_kept):
+    """Pairs chosen on the rows that are fitted would seem to explain a tenth of pure noise here."""
+    rng = RNG(0)
+    X, Xk = rng.standard_normal((2, 300, 200))
+    monkeypatch.setattr(module, "ENTRIES_MAX", 300 * 4 * pairs_kept)
+    assert parts(X, Xk, rng.standard_normal(300))[1].explained < 0.02
+    y = np.abs(X[:, :3]).sum(axis=1) + 0.5 * rng.standard_normal(300)
+    _, second = parts(X, Xk, y)
+    assert second.explained > 0.4
+    assert set(np.argsort(-second.strength)[:3]) == {0, 1, 2}
+
+
+def test_columns_with_many_equal_values_are_bent_too():
+    rng = RNG(0)
+    spikes = np.where(rng.random((400, 2)) < 0.8, 0.0, rng.exponential(size=(400, 2)))
+    counts = rng.poisson(0.4, size=(400, 2)).astype(float)
+    assert (np.abs(shapes(standardise(np.hstack([spikes, counts])))).max(axis=0) > 0)[:4].all()
+
+
 def test_linear_signals_and_noise_leave_nothing_to_bend():
     rng = RNG(0)
     X, Xk = rng.standard_normal((2, 1000, 10))
@@ -114,6 +134,19 @@ def test_classes(classes):
     assert deviance(second.offset, rng.permutation(y)) < 1.02 * np.log(classes)
 
 
+@pytest.mark.parametrize("rate", [0.5, 0.05])
+def test_the_share_of_classes_is_one_of_deviance(rate):
+    """Also where a class is rare; the truth's own share is known."""
+    rng = RNG(0)
+    X, Xk = rng.standard_normal((2, 6000, 5))
+    index = 2 * (np.abs(X[:, 0]) - 0.8)
+    chance = 1 / (1 + np.exp(-(index + np.log(rate / (1 - rate)))))
+    y = (rng.random(6000) < chance).astype(float)
+    constant = np.full((6000, 1), np.log(y.mean() / (1 - y.mean())))
+    truth = 1 - deviance(np.log(chance / (1 - chance))[:, None], y) / deviance(constant, y)
+    assert parts(X, Xk, y, "classification")[1].explained == pytest.approx(truth, abs=0.4 * truth)
+
+
 def deviance(logits, y):
     if logits.shape[1] == 1:
         logits = np.concatenate([np.zeros_like(logits), logits], axis=1)
@@ -122,7 +155,7 @@ def deviance(logits, y):
 
 
 def test_a_few_hundred_rows_are_enough_for_absolute_values():
-    """400 rows, 12 of 60 features: with the curves most are found, the network alone finds next to none of them."""
+    """400 rows, 12 of 60 features: with the curves most are found, with lasso and network alone half or fewer."""
     rng = RNG(3)
     X, Xk = rng.standard_normal((2, 400, 60))
     y = np.abs(X[:, :12]).sum(axis=1) + 1.5 * rng.standard_normal(400)

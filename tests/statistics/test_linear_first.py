@@ -99,6 +99,9 @@ def test_batched_draws_equal_single_ones():
     for k, copy in enumerate((Xk, other)):
         alone = statistic.importance(X, copy, y, rng=RNG(k + 1), task="classification")
         np.testing.assert_allclose(together[k].W, alone.W, atol=2e-3)
+        np.testing.assert_allclose(together[k].surface.original, alone.surface.original, atol=1e-4)
+        np.testing.assert_allclose(together[k].surface.knockoff, alone.surface.knockoff, atol=1e-4)
+        np.testing.assert_allclose(together[k].info["loss_curve"], alone.info["loss_curve"], atol=1e-4)
 
 
 def test_the_share_is_measured_where_the_range_is_given():

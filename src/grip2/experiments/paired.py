@@ -15,19 +15,21 @@ MARGIN = 0.05
 def against_best(trials: pd.DataFrame, ours: str, cell: list[str]) -> pd.DataFrame:
     """One row for each cell that counts: the best other method, the mean difference to it and its standard error.
 
-    ``trials`` has one row per cell, method and trial. ``short`` is the part of the difference that neither the margin nor
-    the standard error covers; 0 where ``ours`` is as good as the best.
+    ``trials`` has one row per cell, method and trial. Each method is compared on the trials that it and ``ours`` have; the
+    best is the one that is ahead most. ``short`` is the part of the difference that neither the margin nor the standard
+    error covers; 0 where ``ours`` is as good as the best. Cells without ``ours`` are left out.
     """
     found = []
     for key, rows in trials.groupby(cell, sort=False):
         powers = rows.pivot_table(index="trial", columns="method", values="power")
         if ours not in powers or powers.mean().max() < POWER_THAT_COUNTS:
             continue
-        others = powers.drop(columns=ours)
-        if others.empty:
+        differences = {name: (powers[ours] - powers[name]).dropna() for name in powers if name != ours}
+        differences = {name: values for name, values in differences.items() if len(values)}
+        if not differences:
             continue
-        best = others.mean().idxmax()
-        difference = (powers[ours] - powers[best]).dropna()
+        best = min(differences, key=lambda name: differences[name].mean())
+        difference = differences[best]
         error = standard_error(difference.tolist())
         gap = float(difference.mean())
         allowed = MARGIN + (error if pd.notna(error) else 0.0)
@@ -35,9 +37,9 @@ def against_best(trials: pd.DataFrame, ours: str, cell: list[str]) -> pd.DataFra
             {
                 **dict(zip(cell, key, strict=True)),
                 "trials": len(difference),
-                "power": float(powers[ours].mean()),
+                "power": float(powers.loc[difference.index, ours].mean()),
                 "best": best,
-                "best_power": float(powers[best].mean()),
+                "best_power": float(powers.loc[difference.index, best].mean()),
                 "difference": gap,
                 "error": error,
                 "short": max(0.0, -gap - allowed),

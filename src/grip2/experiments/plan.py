@@ -105,7 +105,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compute. Methods run with the values of ``setting`` (theirs or the plan's), then ``settings``, then their own."""
+    """What to compute. Methods run with the values of ``setting`` (theirs or the plan's), then `settings_of` them."""
 
     name: str
     designs: tuple[Design, ...]
@@ -125,6 +125,10 @@ class Plan:
                 if method.applies_to(design):
                     yield Cell(design, method, self._configuration(design, method))
 
+    def settings_of(self, method: Method) -> dict[str, Any]:
+        """The plan's settings and the method's own; the latter alone where the method has a setting of its own."""
+        return {**({} if method.setting else self.settings), **method.settings}
+
     def _configuration(self, design: Design, method: Method) -> str:
         return digest(
             {
@@ -133,7 +137,7 @@ class Plan:
                 "design": design.key,
                 "statistic": method.statistic,
                 "setting": method.setting or self.setting,
-                "settings": {**self.settings, **method.settings},
+                "settings": self.settings_of(method),
             }
         )
 

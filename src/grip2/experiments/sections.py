@@ -86,7 +86,7 @@ def family_sections(table: pd.DataFrame, trials: pd.DataFrame) -> list[Section]:
     """Power of every method in every cell, beside the best of the cell; realised FDR by family."""
     table, trials = (one if "family" in one else one.assign(family="all") for one in (table, trials))
     level = _nearest(table, 0.1)
-    rows = table[(table["target_fdr"] == level) & (table["ensemble"] == 1)]
+    rows = _by_method_and_size(table[table["target_fdr"] == level])
     cell = [name for name in ("family", "n", "rho", "snr") if name in rows]
     methods = list(dict.fromkeys(rows["method"]))
     power = rows.pivot_table(index=cell, columns="method", values="power", sort=False)[methods]
@@ -116,7 +116,7 @@ def family_sections(table: pd.DataFrame, trials: pd.DataFrame) -> list[Section]:
             "Means over trials.",
             table=printed.reset_index(),
         ),
-        *_against_best(trials[(trials["target_fdr"] == level) & (trials["ensemble"] == 1)], cell, level),
+        *_against_best(_by_method_and_size(trials[trials["target_fdr"] == level]), cell, level),
         Section(
             "fdr",
             f"Realised FDR by family, q = {level:g}",
@@ -125,6 +125,12 @@ def family_sections(table: pd.DataFrame, trials: pd.DataFrame) -> list[Section]:
             table=by_family.reset_index(),
         ),
     ]
+
+
+def _by_method_and_size(rows: pd.DataFrame) -> pd.DataFrame:
+    """Seed ensembles as methods of their own, "name, K = 5"."""
+    sizes = rows["ensemble"]
+    return rows.assign(method=rows["method"].where(sizes == 1, rows["method"] + ", K = " + sizes.astype(str)))
 
 
 def _against_best(trials: pd.DataFrame, cell: list[str], level: float) -> list[Section]:
@@ -136,8 +142,9 @@ def _against_best(trials: pd.DataFrame, cell: list[str], level: float) -> list[S
         return []
     short = found[found["short"] > 0]
     caption = (
-        f"Cells in which some method has a mean power of {POWER_THAT_COUNTS:g} or more: {len(found)} of {cells}. The best "
-        "other method of each, the mean difference over the same data and knockoffs, and its standard error. GRIP2 is "
+        f"Cells in which GRIP2 was run and some method has a mean power of {POWER_THAT_COUNTS:g} or more: {len(found)} of {cells}. "
+        "The other method that is furthest ahead in each, over the trials that both have; the mean difference on the same "
+        "data and knockoffs, and its standard error. GRIP2 is "
         f"within {MARGIN:g} of the best, up to one standard error, in {len(found) - len(short)} of them"
         + (f", better in {int((found['difference'] > 0).sum())}." if len(found) else ".")
     )
@@ -154,10 +161,16 @@ def _against_best(trials: pd.DataFrame, cell: list[str], level: float) -> list[S
 
 def _over_the_level(fdr: pd.DataFrame, level: float) -> str:
     """Which methods exceed the level by more than two standard errors, in which family."""
+
+    def names(rows: pd.DataFrame) -> str:
+        return ", ".join(f"{label(method)} ({family})" for family, method in rows.index)
+
     over = fdr[fdr["mean"] > level + 2 * fdr["error"]]
-    if over.empty:
-        return f"None exceeds {level:g} by more than two of them."
-    return f"More than two of them above {level:g}: " + ", ".join(f"{label(m)} ({f})" for f, m in over.index) + "."
+    unknown = fdr[fdr["error"].isna() & (fdr["mean"] > level)]
+    text = f"More than two of them above {level:g}: {names(over)}." if len(over) else ""
+    if len(unknown):
+        text += f" Above {level:g} with too few trials to tell: {names(unknown)}."
+    return text.strip() or f"None exceeds {level:g} by more than two of them."
 
 
 def har_sections(table: pd.DataFrame) -> list[Section]:

@@ -68,7 +68,7 @@ def failed(task: Task, error: str) -> TaskResult:
 
 
 def statistic_for(plan: Plan, method: Method) -> Statistic:
-    """The statistic of a method: its defaults or the paper's values, then the plan's settings, then the method's own."""
+    """The statistic of a method: its defaults or the paper's values, then `Plan.settings_of` the method."""
     name, setting = method.statistic, method.setting or plan.setting
     one = registry.create(name) if setting == "default" else registry.create_paper(name, setting)
     known = one.get_params(deep=False)
@@ -77,8 +77,7 @@ def statistic_for(plan: Plan, method: Method) -> Statistic:
             raise ValueError(
                 f"method {method.name!r}: {name} has no setting {key!r}; it has {', '.join(sorted(known))}."
             )
-    shared = {key: value for key, value in plan.settings.items() if key in known}
-    settings = {**shared, **method.settings}
+    settings = {key: value for key, value in plan.settings_of(method).items() if key in known}
     one.set_params(**{key: _setting(value) for key, value in settings.items()})
     return one if method.ensemble == 1 else Ensemble(one, method.ensemble, budget="split")
 

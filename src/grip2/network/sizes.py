@@ -1,6 +1,6 @@
 """Network and budget from the shape of the table, for users who want to set none of it (not in the paper).
 
-Only the numbers of rows and columns are looked at, so the members of a pair are treated alike. What was compared stands in
+Only the number of rows is looked at, so the members of a pair are treated alike. What was compared stands in
 docs/calibration.md.
 """
 
@@ -35,7 +35,7 @@ BLOCKS_PER_RUN = 120
 
 def automatic_sizes(n_rows: int) -> Sizes:
     """Sizes for a table of ``n_rows`` rows."""
-    return Sizes(HIDDEN, DEPTH, STEPS, _batch_size(n_rows), deep_l2=1.0 / n_rows)
+    return Sizes(HIDDEN, DEPTH, STEPS, _batch_size(n_rows), deep_l2=1.0 / max(1, n_rows))
 
 
 def automatic_block_size(steps: int) -> int:

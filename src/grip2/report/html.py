@@ -29,6 +29,7 @@ def selection_page(result: SelectionResult, *, title: str = "Feature selection",
             statistics_svg=to_svg(statistics_figure(result)),
             surface_svg=None if surface is None else to_svg(surface),
             shares=_shares(settings),
+            several=_several(settings),
             settings=settings,
             notes=notes,
         )
@@ -41,6 +42,13 @@ _SHARES = {
     "explained_by_curves": "a lasso on bent features (curves of single features)",
     "explained_by_network": "the network on what is left (features that act together)",
 }
+
+
+def _several(settings: list[tuple[str, Any]]) -> bool:
+    """Several knockoff copies, or members of an ensemble."""
+    return any(
+        name.rpartition(".")[2] in ("n_draws", "k") and isinstance(value, int) and value > 1 for name, value in settings
+    )
 
 
 def _shares(settings: list[tuple[str, Any]]) -> list[tuple[str, float]]:
@@ -61,6 +69,8 @@ def _flat(values: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     for name, value in values.items():
         if isinstance(value, dict):
             rows.extend(_flat(value, f"{prefix}{name}."))
+        elif name == "members" and value and isinstance(value[0], dict):
+            rows.extend(_flat(value[0], f"{prefix}first member."))
         else:
             rows.append((prefix + name, value))
     return rows

@@ -76,6 +76,8 @@ class Statistic(BaseEstimator, ABC):
         for Xk in Xks:
             if Xk.shape != X.shape:
                 raise ValueError(f"{type(self).__name__}: Xk must have the shape of X, {X.shape}, got {Xk.shape}.")
+        if len(X) < 2:
+            raise ValueError(f"{type(self).__name__}: X must have at least 2 rows, got {len(X)}.")
         y = _response(y, len(X), task, type(self).__name__)
         swaps = [draw_swap(X.shape[1], stream(rng, "pair swap")) for rng in rngs]
         pairs = [swap_pairs(X, Xk, swapped) for Xk, swapped in zip(Xks, swaps, strict=True)]

@@ -9,6 +9,9 @@ of every pair are treated alike.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
@@ -21,33 +24,53 @@ from grip2.statistics.linear_first import FOLDS, Part
 SHAPES = 2
 # Numbers that the shapes of all columns may take in memory; beyond it the pairs that promise least are left out.
 ENTRIES_MAX = 40_000_000
-QUARTILE_ROWS = 10_000
+BLOCK_COLUMNS = 100  # bent at a time
 # A shape that the column itself explains but for this share (0/1 columns: all of it) is none.
 LEAST_SHAPE = 1e-6
+HELD_OUT_SHARE = 0.2
 
 
 def fit_curves(Z: np.ndarray, before: Part, *, task: str, rng: np.random.Generator) -> Part:
     """Cross-validated lasso of what ``before`` leaves on the shapes of the standardised columns ``Z`` (rows, 2p)."""
-    Z = np.asarray(Z, dtype=float)
     residuals = _residuals(before, task)
-    strength, explained, penalties = np.zeros(Z.shape[1]), 0.0, []
-    fitted = np.zeros_like(residuals)
-    total = float(residuals.var(axis=0).sum())
+    for_rows = rng.spawn(1)[0]
     with threads_for(Z):
-        columns, B = _shapes_of_promising_pairs(Z, residuals)
-        for k, residual in enumerate(residuals.T if B.any() else []):
-            fit = lasso_cv(B, residual, folds=draw_folds(len(B), min(FOLDS, len(B)), rng))
-            penalties.append(fit.lambda_)
-            if fit.r2 > 0:
-                of_shapes = fit.coefficients.reshape(SHAPES, -1)
-                strength[columns] += np.sqrt((of_shapes**2).sum(axis=0))
-                explained += fit.r2 * float(residual.var()) / total
-                fitted[:, k] = B @ fit.coefficients + fit.intercept
-    share = explained * (1.0 - before.explained)
-    if task == "regression":
-        return Part("curves", strength, share, standardise(before.response - fitted[:, 0]), None, penalties)
-    offset = _raised(before.offset, fitted, before.response)
-    return Part("curves", strength, share, before.response, offset, penalties)
+        columns, rows = _promising_columns(Z, residuals, for_rows)
+        B = shapes(Z if len(columns) == Z.shape[1] else Z[:, columns])
+        if not B.any():
+            return Part("curves", np.zeros(Z.shape[1]), 0.0, before.response, before.offset, [])
+        fit = _fit(B, residuals, rows, rng)
+        strength = np.zeros(Z.shape[1])
+        strength[columns] = fit.strength
+        if task == "regression":
+            left = standardise(before.response - fit.fitted[:, 0])
+            return Part("curves", strength, fit.r2 * (1.0 - before.explained), left, None, fit.penalties)
+        share = _held_out_deviance(B, residuals, rows, before, rng) * (1.0 - before.explained)
+    offset = _raised(before.offset, fit.fitted, before.response, rows) if share > 0 else before.offset
+    return Part("curves", strength, share, before.response, offset, fit.penalties)
+
+
+class _Fit(NamedTuple):
+    strength: np.ndarray  # (columns,)
+    fitted: np.ndarray  # (rows, outputs); zero where cross-validation finds nothing
+    r2: float  # cross-validated share of the residuals' variance
+    penalties: list[float]
+
+
+def _fit(B: np.ndarray, residuals: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> _Fit:
+    """One lasso for each output on some of the rows, applied to all of them."""
+    strength, explained, penalties = np.zeros(B.shape[1] // SHAPES), 0.0, []
+    fitted = np.zeros_like(residuals)
+    of_rows = B if len(rows) == len(B) else B[rows]
+    total = max(float(residuals[rows].var(axis=0).sum()), np.finfo(float).tiny)
+    for k, residual in enumerate(residuals[rows].T):
+        fit = lasso_cv(of_rows, residual, folds=draw_folds(len(rows), min(FOLDS, len(rows)), rng))
+        penalties.append(fit.lambda_)
+        if fit.r2 > 0:
+            strength += np.sqrt((fit.coefficients.reshape(SHAPES, -1) ** 2).sum(axis=0))
+            explained += fit.r2 * float(residual.var()) / total
+            fitted[:, k] = B @ fit.coefficients + fit.intercept
+    return _Fit(strength, fitted, explained, penalties)
 
 
 def shapes(Z: np.ndarray) -> np.ndarray:
@@ -55,8 +78,17 @@ def shapes(Z: np.ndarray) -> np.ndarray:
 
     With ``h_q(z) = max(0, z - q)``: V is h at the median, S is h at the lower less h at the upper quartile.
     """
-    cuts = np.quantile(Z[:: max(1, len(Z) // QUARTILE_ROWS)], [0.25, 0.5, 0.75], axis=0)
-    low, middle, high = (np.maximum(Z - cut, 0.0) for cut in cuts)
+    n_columns = Z.shape[1]
+    found = np.empty((len(Z), SHAPES * n_columns))
+    for here in _blocks(n_columns):
+        V, S = _bent(np.asarray(Z[:, here], dtype=float))
+        found[:, here] = V
+        found[:, here.start + n_columns : here.stop + n_columns] = S
+    return found
+
+
+def _bent(Z: np.ndarray) -> list[np.ndarray]:
+    low, middle, high = (np.maximum(Z - cut, 0.0) for cut in _cuts(Z))
     base = [standardise(Z)]
     for shape in (middle, low - high):
         rest = shape - shape.mean(axis=0)
@@ -65,23 +97,41 @@ def shapes(Z: np.ndarray) -> np.ndarray:
             rest -= earlier * (rest * earlier).mean(axis=0)
         real = rest.std(axis=0) > LEAST_SHAPE * np.maximum(scale, np.finfo(float).tiny)
         base.append(standardise(rest) * real)
-    return np.concatenate(base[1:], axis=1)
+    return base[1:]
 
 
-def _shapes_of_promising_pairs(Z: np.ndarray, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Column numbers and their shapes; of wide or long tables, the pairs whose shapes correlate most with a residual."""
+def _cuts(Z: np.ndarray) -> np.ndarray:
+    """Quartiles of every column, (3, columns); of its distinct values where half of the rows or more share one."""
+    cuts = np.quantile(Z, [0.25, 0.5, 0.75], axis=0)
+    for j in np.flatnonzero((cuts[0] == cuts[1]) | (cuts[1] == cuts[2])):
+        cuts[:, j] = np.quantile(np.unique(Z[:, j]), [0.25, 0.5, 0.75])
+    return cuts
+
+
+def _promising_columns(Z: np.ndarray, residuals: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the columns to bend, and of the rows to fit on: all of both, where they fit into memory.
+
+    Of wide or long tables, the pairs whose shapes correlate most with a residual on a random half of the rows. The fit then
+    takes the other half: on rows that chose the pairs, noise would seem to be explained.
+    """
     n, p = len(Z), Z.shape[1] // 2
-    most = min(GRAM_COLUMNS_MAX, ENTRIES_MAX // n) // (2 * SHAPES)
+    most = max(1, min(GRAM_COLUMNS_MAX, ENTRIES_MAX // n) // (2 * SHAPES))
     if p <= most:
-        return np.arange(2 * p), shapes(Z)
+        return np.arange(2 * p), np.arange(n)
+    order = rng.permutation(n)
+    judges, fitted = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+    against = standardise(residuals[judges])
     promise = np.zeros(2 * p)
-    for start in range(0, 2 * p, 100):
-        here = slice(start, min(start + 100, 2 * p))
-        correlation = np.abs(shapes(Z[:, here]).T @ standardise(residuals)).max(axis=1)
+    for here in _blocks(2 * p):
+        correlation = np.abs(shapes(Z[judges, here]).T @ against).max(axis=1)
         promise[here] = correlation.reshape(SHAPES, -1).max(axis=0)
-    kept = np.sort(np.argsort(-np.maximum(promise[:p], promise[p:]), kind="stable")[: max(1, most)])
-    columns = np.concatenate([kept, kept + p])
-    return columns, shapes(Z[:, columns])
+    kept = np.sort(np.argsort(-np.maximum(promise[:p], promise[p:]), kind="stable")[:most])
+    return np.concatenate([kept, kept + p]), fitted
+
+
+def _blocks(n_columns: int) -> Iterator[slice]:
+    for start in range(0, n_columns, BLOCK_COLUMNS):
+        yield slice(start, min(start + BLOCK_COLUMNS, n_columns))
 
 
 def _residuals(before: Part, task: str) -> np.ndarray:
@@ -97,18 +147,38 @@ def _probabilities(logits: np.ndarray | None) -> np.ndarray:
     return expit(logits) if logits.shape[1] == 1 else softmax(logits, axis=1)
 
 
-def _raised(offset: np.ndarray | None, fitted: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Logits after a step along the fitted residuals, whose length has the largest likelihood."""
+def _held_out_deviance(
+    B: np.ndarray, residuals: np.ndarray, rows: np.ndarray, before: Part, rng: np.random.Generator
+) -> float:
+    """Share of the deviance on rows held out that a fit to the others explains, beyond the logits before it."""
+    order = rng.permutation(rows)
+    n_held_out = max(1, round(HELD_OUT_SHARE * len(rows)))
+    held_out, kept = order[:n_held_out], np.sort(order[n_held_out:])
+    if len(kept) < 2:
+        return 0.0
+    fit = _fit(B, residuals, kept, rng)
+    after = _raised(before.offset, fit.fitted, before.response, kept)
+    assert before.offset is not None
+    null = _deviance(before.offset[held_out], before.response[held_out])
+    return max(0.0, 1.0 - _deviance(after[held_out], before.response[held_out]) / null) if null > 0 else 0.0
+
+
+def _raised(offset: np.ndarray | None, fitted: np.ndarray, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Logits after a step along the fitted residuals, whose length has the largest likelihood on the given rows."""
     assert offset is not None
     probability = _probabilities(offset)
     # One Newton step where all rows are alike; the length then is about 1.
     direction = fitted / np.maximum((probability * (1.0 - probability)).mean(axis=0), 1e-3)
 
     def loss(length: float) -> float:
-        logits = offset + length * direction
-        if logits.shape[1] == 1:
-            logits = np.concatenate([np.zeros_like(logits), logits], axis=1)
-        return -float(log_softmax(logits, axis=1)[np.arange(len(y)), y.astype(int)].mean())
+        return _deviance(offset[rows] + length * direction[rows], y[rows])
 
     length = float(minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded").x)
     return offset + length * direction if loss(length) < loss(0.0) else offset
+
+
+def _deviance(logits: np.ndarray, y: np.ndarray) -> float:
+    """Mean negative log-likelihood of class numbers."""
+    if logits.shape[1] == 1:
+        logits = np.concatenate([np.zeros_like(logits), logits], axis=1)
+    return -float(log_softmax(logits, axis=1)[np.arange(len(y)), y.astype(int)].mean())

@@ -55,6 +55,8 @@ class Ensemble(Statistic):
                 f"Ensemble: budget='split' divides the steps of a statistic, and {type(one).__name__} has "
                 "no steps set. Set them, or use budget='each'."
             )
+        if not isinstance(steps, numbers.Integral):
+            raise ValueError(f"Ensemble: the steps of {type(one).__name__} must be a whole number, got {steps!r}.")
         if steps < self.k:
             raise ValueError(f"Ensemble: {steps} steps cannot be split over {self.k} members.")
         changes = {"steps": steps // self.k}
@@ -63,6 +65,7 @@ class Ensemble(Statistic):
         return one.set_params(**changes)
 
     def sized(self, n_rows: int) -> Self:
+        self.member()  # bad settings end here
         return clone(self).set_params(statistic=self.statistic.sized(n_rows))
 
     def _importance(

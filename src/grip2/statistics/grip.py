@@ -185,10 +185,12 @@ class GroupRegularizationPersistence(Statistic):
     ) -> list[Importance]:
         own = distinct(pairs)
         shared = len(own) == 1
-        alone = self.draws_together(*pairs[0][0].shape) == 1 or (self.block_size == "auto" and not shared)
-        if len(pairs) == 1 or alone:
+        alone = self.draws_together(*pairs[0][0].shape) == 1
+        if len(pairs) == 1 or (not shared and (alone or self.block_size == "auto")):
             return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
         streams = [rng.spawn(2) for rng in rngs]
+        if shared and alone:
+            return self._members(own[0], y, task, streams, progress)
         tables = np.stack([paired_inputs(X, Xk, np.float32) for X, Xk in own])
         # Each table is calibrated by itself: a choice made on one knockoff copy is not symmetric in the pairs of another.
         stages = split_progress(progress, *[sum(self._calibration_steps())] * len(own), self.steps * len(pairs))
@@ -215,6 +217,25 @@ class GroupRegularizationPersistence(Statistic):
             _to_importance(run, *setting, problem.parts)
             for run, setting, problem in zip(runs, settings, problems, strict=True)
         ]
+
+    def _members(
+        self,
+        pair: tuple[np.ndarray, np.ndarray],
+        y: np.ndarray,
+        task: str,
+        streams: Sequence[Sequence[np.random.Generator]],
+        progress: Progress | None,
+    ) -> list[Importance]:
+        """Several networks on one table, one after the other; what comes before the network is done once."""
+        Z = paired_inputs(*pair, np.float32)
+        stages = split_progress(progress, sum(self._calibration_steps()), *[self.steps + self.warmup] * len(streams))
+        problem = self._problem(Z, y, task, streams[0][0])
+        config, chosen = self._calibrated(problem, streams[0][0], stages[0])
+        found = []
+        for (_, for_training), stage in zip(streams, stages[1:], strict=True):
+            run = train(**problem.data(), config=config, rng=for_training, progress=stage)
+            found.append(_to_importance(run, config, chosen, problem.parts))
+        return found
 
     def _problem(self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator) -> _Problem:
         """What the network is trained on: the response itself, or what a lasso leaves of it."""
@@ -305,8 +326,12 @@ class GroupRegularizationPersistence(Statistic):
                 f"{who}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), got {self.omega!r}."
             )
         lo, hi = (1.0, 1.0) if isinstance(self.omega, str) else self.omega
-        if not (self.block_size in ("auto", None) or isinstance(self.block_size, numbers.Integral)):
-            raise ValueError(f"{who}: block_size must be 'auto', None or a whole number, got {self.block_size!r}.")
+        if self.block_size not in ("auto", None):
+            check_whole(self, "block_size", of_network=True, or_none=True)
+            if self.block_size > self.steps:
+                raise ValueError(
+                    f"{who}: {self.steps} steps hold no whole block of {self.block_size}; give more steps."
+                )
         if self.linear not in ("lasso", None):
             raise ValueError(f"{who}: linear must be 'lasso' or None, got {self.linear!r}.")
         if not isinstance(self.curves, bool | np.bool_):

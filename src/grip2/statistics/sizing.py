@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, TypeVar
-
-from sklearn.base import clone
 
 from grip2.network.sizes import AUTOMATIC, automatic_sizes
 from grip2.statistics.base import Statistic
@@ -18,10 +17,14 @@ BATCH_DRAWS = 8
 
 def with_automatic_sizes(statistic: Sized, n_rows: int) -> Sized:
     """A copy with the sizes of its network in numbers; the statistic itself where they are."""
-    settings = statistic.get_params(deep=False)
     sizes = automatic_sizes(n_rows)._asdict()
-    chosen = {name: size for name, size in sizes.items() if _is_automatic(settings.get(name))}
-    return clone(statistic).set_params(**chosen) if chosen else statistic
+    chosen = {name: size for name, size in sizes.items() if _is_automatic(getattr(statistic, name, None))}
+    if not chosen:
+        return statistic
+    sized = copy.copy(statistic)  # not a clone: a subclass may take fewer arguments than it has settings
+    for name, size in chosen.items():
+        setattr(sized, name, size)
+    return sized
 
 
 def draws_of_a_network(statistic: Any, n_rows: int, n_features: int) -> int:
