@@ -143,8 +143,8 @@ def _against_best(trials: pd.DataFrame, cell: list[str], level: float) -> list[S
     short = found[found["short"] > 0]
     caption = (
         f"Cells in which GRIP2 was run and some method has a mean power of {POWER_THAT_COUNTS:g} or more: {len(found)} of "
-        f"{cells}. The other method that is furthest ahead in each, over the trials that both have; the mean difference on the same "
-        "data and knockoffs, and its standard error. GRIP2 is "
+        f"{cells}. The other method that is furthest ahead in each, over the trials that both have; the mean difference on "
+        "the same data and knockoffs, and its standard error. GRIP2 is "
         f"within {MARGIN:g} of the best, up to one standard error, in {len(found) - len(short)} of them"
         + (f", better in {int((found['difference'] > 0).sum())}." if len(found) else ".")
     )
