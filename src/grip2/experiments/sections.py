@@ -91,7 +91,10 @@ def family_sections(table: pd.DataFrame, trials: pd.DataFrame) -> list[Section]:
     methods = list(dict.fromkeys(rows["method"]))
     power = rows.pivot_table(index=cell, columns="method", values="power", sort=False)[methods]
     printed = power.map(_number).rename(columns=label)
-    printed.insert(len(methods), "Best", [label(name) for name in power.idxmax(axis=1)])
+    best = [
+        label(name) if most > 0 else "-" for name, most in zip(power.idxmax(axis=1), power.max(axis=1), strict=True)
+    ]
+    printed.insert(len(methods), "Best", best)
     fdr = rows.groupby(["family", "method"], sort=False).agg(
         mean=("fdr", "mean"),
         error=("fdr_se", lambda errors: float((errors**2).sum(skipna=False) ** 0.5 / len(errors))),
@@ -113,7 +116,7 @@ def family_sections(table: pd.DataFrame, trials: pd.DataFrame) -> list[Section]:
         Section(
             "cells",
             f"Power of every method in every cell, q = {level:g}",
-            "Means over trials.",
+            "Means over trials. Of equals the best is the one that stands first.",
             table=printed.reset_index(),
         ),
         *_against_best(_by_method_and_size(trials[trials["target_fdr"] == level]), cell, level),
