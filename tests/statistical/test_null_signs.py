@@ -38,9 +38,9 @@ def null_data(seed, n=200, p=40):
 
 
 def test_grip2_signs_are_fair_under_the_null():
-    """60 data sets of 40 null features, 2,400 signs; the default rule for Omega included, on a small network."""
+    """80 data sets of 40 null features, 3,200 signs less exact zeros; every automatic choice included, on a small network."""
     statistic = GRIP2(hidden=4, depth=1, steps=250, batch_size=64)
-    W = [statistic.importance(*null_data(seed), rng=np.random.default_rng(seed)).W for seed in range(60)]
+    W = [statistic.importance(*null_data(seed), rng=np.random.default_rng(seed)).W for seed in range(80)]
     assert within_binomial_bound(W)
 
 

@@ -170,9 +170,8 @@ def test_block_size_rule():
 
 def test_automatic_settings_are_reported():
     X, Xk, y = data()
-    found = GRIP2(hidden=8, depth=1, steps=500, batch_size=256, block_size="auto", block_tolerance=0.5).importance(
-        X, Xk, y, rng=np.random.default_rng(0)
-    )
+    statistic = GRIP2(hidden=8, steps=500, block_size="auto", block_tolerance=0.5, linear=None)
+    found = statistic.importance(X, Xk, y, rng=np.random.default_rng(0))
     chosen = found.info["chosen"]
     assert chosen["omega"]["rule"] == "held-out prediction"
     assert chosen["omega"]["held_out_loss"] < chosen["omega"]["null_loss"]
@@ -188,7 +187,7 @@ def test_automatic_settings_are_reported():
         ({"omega": (0.1, 0.01)}, "lambda_min <= lambda_max"),
         ({"omega": 0.1}, "a pair"),
         ({"omega": (0.01, 0.1), "steps": 60.0}, "steps must be a whole number"),
-        ({"block_size": "long"}, "block_size must be 'auto'"),
+        ({"block_size": "long"}, "block_size must be a whole number of at least 1 or None or 'auto'"),
         ({"omega": (0.01, 0.1), "hidden": 0}, "hidden"),
         ({"omega": "gradient_ratio", "gradient_ratio": (0.2, 0.1)}, "r_min < r_max"),
         ({"linear": "ridge"}, "linear must be 'lasso' or None"),
