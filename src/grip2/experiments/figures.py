@@ -117,8 +117,9 @@ def families_figure(table: pd.DataFrame) -> Figure:
         panels = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
         for axes, family in zip(panels.flat, families, strict=False):
             mean = table[table["family"] == family].groupby(["method", "n"], sort=False)["power"].mean().reset_index()
-            _lines(axes, mean.assign(power_se=0.0), "n", "power")
-            axes.set_xscale("log")
+            _lines(axes, mean.assign(power_se=0.0, size=np.log10(mean["n"])), "size", "power")
+            sizes = sorted(mean["n"].unique())
+            axes.set_xticks(np.log10(sizes), [f"{size:,.0f}" for size in sizes])
             axes.set_ylim(-0.03, 1.03)
             axes.set_title(str(family), fontsize=9)
         for axes in panels.flat[len(families) :]:

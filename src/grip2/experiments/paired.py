@@ -42,7 +42,7 @@ def against_best(trials: pd.DataFrame, ours: str, cell: list[str]) -> pd.DataFra
                 "best_power": float(powers.loc[difference.index, best].mean()),
                 "difference": gap,
                 "error": error,
-                "short": max(0.0, -gap - allowed),
+                "short": max(0.0, round(-gap - allowed, 9)),
             }
         )
     return pd.DataFrame(found)
