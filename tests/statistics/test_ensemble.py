@@ -58,7 +58,7 @@ def test_the_given_statistic_is_left_alone():
     [
         MALD(steps=40, hidden=4, depth=1, batch_size=16),
         DeepPINK(steps=40),
-        GRIP2((1e-2, 1e-1), steps=40, hidden=4, depth=1, batch_size=16, block_size=5),
+        GRIP2((1e-2, 1e-1), steps=40, hidden=4, depth=1, batch_size=16, block_size=5, linear=None),
     ],
 )
 def test_members_trained_as_a_batch_are_those_trained_alone(statistic):
@@ -71,6 +71,20 @@ def test_members_trained_as_a_batch_are_those_trained_alone(statistic):
         for rng in np.random.default_rng(5).spawn(2)
     ]
     np.testing.assert_allclose(found.W, np.mean([m.W for m in members], axis=0), rtol=1e-3, atol=1e-5)
+
+
+def test_members_of_large_networks_share_what_comes_before_them(monkeypatch):
+    """Above the size of batches: one lasso, and members that are those of a batch."""
+    module = importlib.import_module("grip2.statistics.grip")
+    fitted, fit = [], module.fit_lasso
+    monkeypatch.setattr(module, "fit_lasso", lambda *args, **more: fitted.append(1) or fit(*args, **more))
+    statistic = Ensemble(GRIP2((1e-2, 1e-1), steps=40, hidden=4, depth=1, batch_size=16, block_size=5), 2)
+    X, Xk, y = data()
+    batched = statistic.importance(X, Xk, y, rng=np.random.default_rng(0))
+    monkeypatch.setattr("grip2.statistics.sizing.BATCH_BELOW_FLOPS", 0)
+    one_by_one = statistic.importance(X, Xk, y, rng=np.random.default_rng(0))
+    assert len(fitted) == 2
+    np.testing.assert_allclose(one_by_one.W, batched.W, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize(

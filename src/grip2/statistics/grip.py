@@ -166,13 +166,7 @@ class GroupRegularizationPersistence(Statistic):
         task: str,
         progress: Progress | None,
     ) -> Importance:
-        Z = paired_inputs(X, Xk, np.float32)
-        for_calibration, for_training = rng.spawn(2)
-        calibrating, training = split_progress(progress, sum(self._calibration_steps()), self.steps + self.warmup)
-        problem = self._problem(Z, y, task, for_calibration)
-        config, chosen = self._calibrated(problem, for_calibration, calibrating)
-        run = train(Z, problem.y, task=task, config=config, rng=for_training, offset=problem.offset, progress=training)
-        return _to_importance(run, config, chosen, problem.parts)
+        return self._members((X, Xk), y, task, [rng.spawn(2)], progress)[0]
 
     def _importances(
         self,
