@@ -22,24 +22,24 @@ from grip2.network.penalty import deep_penalty, group_penalty
 from grip2.network.schedule import Schedule
 from grip2.network.train import TrainingRun, lay_out, train
 from grip2.statistics import GRIP2
-from grip2.statistics.grip import _to_importance
+from grip2.statistics.grip import _Rehearsal, _to_importance
 from grip2.statistics.inputs import paired_inputs
 
 
 class RandomOrder(GRIP2):
     """Blocks in random order, as in the paper, over the range found by held-out rows."""
 
-    def _calibrated_schedule(self, problem, config, rng, progress):
-        schedule, explained, info = super()._calibrated_schedule(problem, config, rng, progress)
-        return replace(schedule, approach_from=None), explained, info
+    def _rehearsed(self, problem, config, rng, held_out, progress):
+        found = super()._rehearsed(problem, config, rng, held_out, progress)
+        return found._replace(schedule=replace(found.schedule, approach_from=None))
 
 
 class NoWarmup(GRIP2):
     """The penalty acts from the first step."""
 
-    def _calibrated_schedule(self, problem, config, rng, progress):
-        schedule, explained, info = super()._calibrated_schedule(problem, config, rng, progress)
-        return replace(schedule, warmup=0), explained, info
+    def _rehearsed(self, problem, config, rng, held_out, progress):
+        found = super()._rehearsed(problem, config, rng, held_out, progress)
+        return found._replace(schedule=replace(found.schedule, warmup=0))
 
 
 class WideAscending(GRIP2):
@@ -47,13 +47,18 @@ class WideAscending(GRIP2):
 
     lambda_min, lambda_max = 0.003, 1.0
 
-    def _calibrated_schedule(self, problem, config, rng, progress):
+    def _rehearsed(self, problem, config, rng, held_out, progress):
         lo, hi = self._range(problem, config, rng)
         schedule = replace(config.schedule, lambda_min=lo, lambda_max=hi, approach_from=lo, warmup=300)
         followed = held_out_loss(
-            **problem.data(), config=replace(config, schedule=schedule), rng=rng, progress=progress
+            **problem.data(),
+            config=replace(config, schedule=schedule),
+            rng=rng,
+            held_out=held_out,
+            progress=progress,
         )
-        return schedule, followed.explained, {"rule": type(self).__name__, "lambda": (lo, hi)}
+        info = {"rule": type(self).__name__, "lambda": (lo, hi)}
+        return _Rehearsal(schedule, float(followed.loss.min()), followed.explained, info)
 
     def _range(self, problem, config, rng):
         return self.lambda_min, self.lambda_max
@@ -80,11 +85,9 @@ class BlockAverages(GRIP2):
     """Group norms averaged over the second half of each block, not read at its end."""
 
     def _importance(self, X, Xk, y, *, rng, task, progress):
-        def trained(Z, problem, config, rng):
-            run = train(
-                Z, problem.y, task=task, config=replace(config, snapshot_every_step=True), rng=rng,
-                offset=problem.offset, progress=progress,
-            )  # fmt: skip
+        def trained(problem, config, rng):
+            every_step = replace(config, snapshot_every_step=True)
+            run = train(**problem.data(), config=every_step, rng=rng, progress=progress)
             size = config.schedule.block_size
             late = np.arange(len(run.snapshots)) % size >= size // 2
             kept = late & (run.snapshot_lambda >= config.schedule.lambda_min)
@@ -100,8 +103,8 @@ class OwnLoop(GRIP2):
     skip = False
 
     def _importance(self, X, Xk, y, *, rng, task, progress):
-        def trained(Z, problem, config, rng):
-            return _train(Z, problem, config, rng, proximal=self.proximal, skip=self.skip)
+        def trained(problem, config, rng):
+            return _train(problem, config, rng, proximal=self.proximal, skip=self.skip)
 
         return _importance(self, X, Xk, y, rng, task, trained)
 
@@ -119,16 +122,14 @@ class SkipConnection(OwnLoop):
 
 
 def _importance(statistic, X, Xk, y, rng, task, trained):
-    Z = paired_inputs(X, Xk, np.float32)
     for_calibration, for_training = rng.spawn(2)
-    problem = statistic._problem(Z, y, task, for_calibration)
-    config, chosen = statistic._calibrated(problem, for_calibration, None)
-    return _to_importance(trained(Z, problem, config, for_training), config, chosen, problem.parts)
+    ready = statistic._ready(paired_inputs(X, Xk, np.float32), y, task, for_calibration, None)
+    return _to_importance(trained(ready.problem, ready.config, for_training), ready)
 
 
-def _train(Z, problem, config, rng, *, proximal, skip) -> TrainingRun:
+def _train(problem, config, rng, *, proximal, skip) -> TrainingRun:
     assert problem.task == "regression", "this loop knows squares only"
-    _, n_outputs = choose_loss(problem.task, problem.y)
+    Z, (_, n_outputs) = problem.Z, choose_loss(problem.task, problem.y)
     layout = lay_out(len(Z), Z.shape[1], n_outputs, config, rng)
     parameters = tuple(Layer(jnp.asarray(w, jnp.float32), jnp.asarray(b, jnp.float32)) for w, b in layout.parameters)
     if skip:  # the last column of the first weight goes straight to the output

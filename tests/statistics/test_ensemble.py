@@ -74,7 +74,7 @@ def test_members_trained_as_a_batch_are_those_trained_alone(statistic):
 
 
 def test_members_of_large_networks_share_what_comes_before_them(monkeypatch):
-    """Above the size of batches: one lasso, and members that are those of a batch."""
+    """Above the size of batches: one lasso on all rows and one on those kept, and members that are those of a batch."""
     module = importlib.import_module("grip2.statistics.grip")
     fitted, fit = [], module.fit_lasso
     monkeypatch.setattr(module, "fit_lasso", lambda *args, **more: fitted.append(1) or fit(*args, **more))
@@ -83,7 +83,7 @@ def test_members_of_large_networks_share_what_comes_before_them(monkeypatch):
     batched = statistic.importance(X, Xk, y, rng=np.random.default_rng(0))
     monkeypatch.setattr("grip2.statistics.sizing.BATCH_BELOW_FLOPS", 0)
     one_by_one = statistic.importance(X, Xk, y, rng=np.random.default_rng(0))
-    assert len(fitted) == 2
+    assert len(fitted) == 2 * 2
     np.testing.assert_allclose(one_by_one.W, batched.W, rtol=1e-3, atol=1e-5)
 
 

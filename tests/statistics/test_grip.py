@@ -191,6 +191,7 @@ def test_automatic_settings_are_reported():
         ({"omega": (0.01, 0.1), "hidden": 0}, "hidden"),
         ({"omega": "gradient_ratio", "gradient_ratio": (0.2, 0.1)}, "r_min < r_max"),
         ({"linear": "ridge"}, "linear must be 'lasso' or None"),
+        ({"learns": "all"}, "learns must be one of auto, rest, response, got 'all'"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
@@ -228,8 +229,8 @@ def test_progress_covers_calibration():
     GRIP2(hidden=4, depth=1, steps=300, batch_size=None).importance(
         X, Xk, y, rng=np.random.default_rng(0), progress=lambda *at: seen.append(at)
     )
-    assert seen[0] == (300, 600)
-    assert seen[-1] == (600, 600)
+    # Two rehearsals, of what is left and of the whole response, and the run itself.
+    assert seen == [(300, 900), (600, 900), (900, 900)]
 
 
 def test_a_class_that_is_only_held_out_is_an_ordinary_case():

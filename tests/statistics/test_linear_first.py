@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
 from grip2.filter import knockoff_threshold
 from grip2.metrics import power
+from grip2.network.mlp import initialise
 from grip2.statistics import GRIP2, LassoCoefficient
 from grip2.statistics.base import standardise
+from grip2.statistics.curves import fit_curves
 from grip2.statistics.inputs import paired_inputs
-from grip2.statistics.linear_first import combined, fit_lasso
+from grip2.statistics.linear_first import Part, combined, fit_lasso, magnification, shares_as_logits
 
 RNG = np.random.default_rng
 SMALL = {"hidden": 8, "depth": 1, "steps": 300}
@@ -105,11 +109,12 @@ def test_batched_draws_equal_single_ones():
 
 
 def test_the_share_is_measured_where_the_range_is_given():
-    X, Xk, noise = table()
+    X, Xk, noise = table(n=600)
     y = X[:, 0] ** 2 + 0.2 * noise
-    chosen = GRIP2((1e-2, 1e-1), **SMALL).importance(X, Xk, y, rng=RNG(0)).info["chosen"]
+    statistic = GRIP2((1e-3, 1e-2), curves=False, hidden=16, depth=1, steps=1000)
+    chosen = statistic.importance(X, Xk, y, rng=RNG(0)).info["chosen"]
     assert "omega" not in chosen
-    assert chosen["linear"]["explained_by_network"] > chosen["linear"]["explained_by_lasso"]
+    assert chosen["linear"]["explained_by_network"] > chosen["linear"]["explained_by_lasso"] + 0.1
 
 
 def test_unequal_classes_give_the_network_no_credit():
@@ -118,9 +123,14 @@ def test_unequal_classes_give_the_network_no_credit():
     X, Xk = rng.standard_normal((2, 1500, 60))
     index = X[:, :12] @ np.full(12, 0.13) + rng.standard_normal(1500)
     y = np.digitize(index, np.quantile(index, [0.1, 0.9])).astype(float)
-    found = GRIP2(hidden=32, depth=1, steps=1000).importance(X, Xk, y, rng=RNG(0), task="classification")
-    assert found.info["chosen"]["linear"]["explained_by_network"] < 0.02
-    assert power(knockoff_threshold(found.W, 0.2) <= found.W, np.arange(60) < 12) >= 0.75
+    for learns in ("rest", "auto"):
+        statistic = GRIP2(hidden=32, depth=1, steps=1000, learns=learns)
+        found = statistic.importance(X, Xk, y, rng=RNG(0), task="classification")
+        shares = found.info["chosen"]["linear"]
+        if learns == "rest":
+            assert shares["explained_by_network"] < 0.02
+        assert shares["explained_by_network"] < shares["explained_by_lasso"] + 0.02
+        assert power(knockoff_threshold(found.W, 0.2) <= found.W, np.arange(60) < 12) >= 0.75
     noise = fit_lasso(paired_inputs(X, Xk), rng.permutation(y), task="classification", rng=RNG(0))
     predicted = np.exp(noise.offset) / np.exp(noise.offset).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(predicted.mean(axis=0), [0.1, 0.8, 0.1], atol=0.01)
@@ -143,3 +153,158 @@ def test_rare_classes(counts):
         part = fit_lasso(Z, y, task="classification", rng=RNG(seed))
         assert np.isfinite(part.offset).all()
         assert 0 <= part.explained < 1
+
+
+def a_part(strength, explained):
+    return Part("lasso", np.array(strength), explained, np.zeros(3), None, [])
+
+
+def test_columns_that_the_lassos_found_are_magnified():
+    parts = [a_part([3.0, 0.0, 0.0, 1.0, 0.0, 0.0], 0.2), a_part([0.0, 0.0, 0.0, 0.0, 1.0, 0.0], 0.1)]
+    factors = magnification(parts, 10**9)
+    np.testing.assert_allclose(factors[:3], factors[3:])
+    assert factors[0] == pytest.approx(2)  # the pair of which most is made
+    # In units of explained share: 0.2 (3 + 1) / 2 for the first pair, 0.1 for the second.
+    np.testing.assert_allclose(factors[1:3], [1 + 0.1 / 0.4, 1])
+    few = magnification(parts, 60)  # 0.3 explained against 20 / 60
+    np.testing.assert_allclose(few - 1, (factors - 1) * 0.3 / (0.3 + 1 / 3), atol=1e-6)
+    np.testing.assert_allclose(magnification([a_part([3.0, 0.0, 1.0, 0.0], 0.0)], 100), 1)
+    np.testing.assert_allclose(magnification([a_part([0.0, 0.0, 0.0, 0.0], 0.1)], 100), 1)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_rows_that_are_not_fitted_are_not_looked_at(task):
+    """Other responses in the rows held out: the same strengths, and the same fit everywhere but for units."""
+    X, Xk, noise = table(n=600)
+    y = X[:, 0] + np.abs(X[:, 1]) + noise
+    rows = np.sort(RNG(1).permutation(600)[:480])
+    held_out = np.setdiff1d(np.arange(600), rows)
+    other = y.copy()
+    other[held_out] = y[held_out][::-1]  # the same values, so the same units and shares of classes
+    if task == "classification":
+        y, other = (np.digitize(v, np.quantile(y, [0.3, 0.6])).astype(float) for v in (y, other))
+    else:
+        y, other = standardise(y), standardise(other)
+    Z = paired_inputs(X, Xk)
+    found = []
+    for target in (y, other):
+        first = fit_lasso(Z, target, task=task, rng=RNG(0), rows=rows)
+        found.append((first, fit_curves(Z, first, task=task, rng=RNG(1), rows=rows)))
+    for one, changed in zip(*found, strict=True):
+        # Rows held out take part in the units of what is left, and in those only.
+        one_strength, changed_strength = (part.strength / part.strength.sum() for part in (one, changed))
+        np.testing.assert_allclose(changed_strength, one_strength, atol=1e-3)
+        assert changed.explained == pytest.approx(one.explained, abs=1e-3)
+        if task == "classification":
+            np.testing.assert_allclose(changed.offset, one.offset, atol=0.02)
+    assert found[0][1].explained > 0.02
+
+
+def test_what_is_left_adds_up_in_units_of_the_response():
+    X, Xk, noise = table(n=2000)
+    y = standardise(2 * X[:, 0] + 2 * np.abs(X[:, 1]) + noise)
+    Z = paired_inputs(X, Xk)
+    first = fit_lasso(Z, y, task="regression", rng=RNG(0))
+    second = fit_curves(Z, first, task="regression", rng=RNG(0))
+    assert first.scale**2 == pytest.approx(1 - first.explained, abs=0.02)
+    assert second.scale**2 == pytest.approx(1 - first.explained - second.explained, abs=0.02)
+
+
+def test_shares_of_classes_as_logits():
+    y = np.repeat([0.0, 1.0, 2.0], [10, 60, 30])
+    np.testing.assert_allclose(np.exp(shares_as_logits(y)), [0.1, 0.6, 0.3])
+    np.testing.assert_allclose(shares_as_logits((y > 0).astype(float)), [np.log(9)])
+
+
+def interacting(n=1500, p=60, seed=6):
+    """Six features with effects of their own, six that act with these only."""
+    rng = RNG(seed)
+    X, Xk = rng.standard_normal((2, n, p))
+    signal = X[:, :6].sum(axis=1) + (X[:, :6] * X[:, 6:12]).sum(axis=1)
+    return X, Xk, signal + 4 * rng.standard_normal(n), np.arange(p) < 12
+
+
+def test_features_that_also_act_together_are_learned_as_a_whole():
+    X, Xk, y, truth = interacting()
+    found = GRIP2().importance(X, Xk, y, rng=RNG(0))
+    chosen = found.info["chosen"]["linear"]
+    assert chosen["network_learns"] == "response"
+    assert chosen["held_out_loss"]["response"] < chosen["held_out_loss"]["rest"]
+    assert chosen["explained_by_network"] > chosen["explained_by_lasso"] + 0.1
+    assert chosen["rule"].endswith("a network on the whole response, led by them")
+    assert power(knockoff_threshold(found.W, 0.1) <= found.W, truth) == 1
+    # Norms are told in units of the columns, whatever they were multiplied by.
+    both = np.concatenate([found.surface.original, found.surface.knockoff], axis=1)
+    assert np.argsort(-both.mean(axis=0))[:12].max() < 12
+
+
+def test_sums_of_curves_are_left_to_the_lassos():
+    rng = RNG(0)
+    X, Xk = rng.standard_normal((2, 800, 40))
+    y = np.abs(X[:, :12]).sum(axis=1) + 2 * rng.standard_normal(800)
+    chosen = GRIP2().importance(X, Xk, y, rng=RNG(0)).info["chosen"]["linear"]
+    assert chosen["network_learns"] == "rest"
+    assert chosen["held_out_loss"]["rest"] < chosen["held_out_loss"]["response"] - 0.02
+    noise = GRIP2(**SMALL).importance(X, Xk, rng.standard_normal(800), rng=RNG(0)).info["chosen"]["linear"]
+    assert set(noise["held_out_loss"]) == {"rest"}, "where the lassos find nothing there is one thing to learn"
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_what_the_network_learns_can_be_given(task):
+    X, Xk, y, _ = interacting(n=600, p=20)
+    if task == "classification":
+        y = np.digitize(y, np.quantile(y, [0.4, 0.8])).astype(float)
+    for learns in ("rest", "response"):
+        statistic = GRIP2(learns=learns, hidden=16, depth=1, steps=800)
+        found = statistic.importance(X, Xk, y, rng=RNG(0), task=task)
+        chosen = found.info["chosen"]["linear"]
+        assert list(chosen["held_out_loss"]) == [learns]
+        assert set(np.argsort(-found.W)[:6]) <= set(range(12))
+        if learns == "response":  # all of what the lasso sees, and more
+            assert chosen["explained_by_network"] > chosen["explained_by_lasso"] - 0.05
+
+
+def test_batched_draws_that_learn_the_response_equal_single_ones():
+    """Each with columns magnified by its own lassos: as alone."""
+    X, Xk, y, _ = interacting(n=300, p=14)
+    other = RNG(9).standard_normal(X.shape)
+    statistic = GRIP2(hidden=8, depth=1, steps=100, learns="response")
+    assert statistic.draws_together(300, 14) > 1
+    together = statistic.importances(X, [Xk, other], y, rngs=[RNG(1), RNG(2)])
+    for k, copy in enumerate((Xk, other)):
+        alone = statistic.importance(X, copy, y, rng=RNG(k + 1))
+        np.testing.assert_allclose(together[k].W, alone.W, atol=2e-3)
+        np.testing.assert_allclose(together[k].surface.original, alone.surface.original, atol=1e-4)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_no_choice_changes_when_pairs_are_swapped(monkeypatch, task):
+    """Columns and their starting weights change places together: what is learned, magnified and weighed is the same."""
+    X, Xk, y, _ = interacting(n=500, p=14)
+    if task == "classification":
+        y = (y > np.median(y)).astype(float)
+    swapped = RNG(3).random(14) < 0.5
+    here, there = np.arange(14), np.arange(14, 28)
+    order = np.concatenate([np.where(swapped, there, here), np.where(swapped, here, there)])
+    engine, start = importlib.import_module("grip2.network.train"), initialise
+
+    def ready(places):
+        def moved(*args, rng):
+            first, *rest = start(*args, rng=rng)
+            return (first._replace(weight=first.weight[places]), *rest)
+
+        monkeypatch.setattr(engine, "initialise", moved)
+        Z = paired_inputs(X, Xk, np.float32)[:, places]
+        return GRIP2(hidden=8, depth=1, steps=200).sized(500)._ready(Z, y, task, RNG(0), None)
+
+    one, other = ready(np.arange(28)), ready(order)
+    a, b = one.chosen["linear"], other.chosen["linear"]
+    assert set(a["held_out_loss"]) == {"rest", "response"}
+    assert a["network_learns"] == b["network_learns"]
+    for name in ("rest", "response"):
+        assert b["held_out_loss"][name] == pytest.approx(a["held_out_loss"][name], rel=1e-3)
+    assert b["explained_by_network"] == pytest.approx(a["explained_by_network"], abs=2e-3)
+    assert other.chosen["omega"]["best_lambda"] == pytest.approx(one.chosen["omega"]["best_lambda"])
+    factors = [magnification(found.problem.parts, 500) for found in (one, other)]
+    np.testing.assert_allclose(factors[1], factors[0], atol=2e-3)
+    assert factors[0].max() > 1.5

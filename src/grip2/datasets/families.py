@@ -19,6 +19,13 @@ def _products(Z: np.ndarray, b: np.ndarray, _: np.random.Generator) -> np.ndarra
     return (Z[:, :half] * Z[:, half:]) @ b[:half]
 
 
+def _interactions(Z: np.ndarray, b: np.ndarray, _: np.random.Generator) -> np.ndarray:
+    """Effects of one half of the features, and, of the same variance, products of each with one of the other half."""
+    half = Z.shape[1] // 2
+    own, together = Z[:, :half] @ b[:half], (Z[:, :half] * Z[:, half:]) @ b[half:]
+    return own / own.std() + together / together.std()
+
+
 def _network(Z: np.ndarray, _: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A random network of two layers: 32 ReLU units with random thresholds, normal weights."""
     inner = rng.standard_normal((Z.shape[1], _HIDDEN)) / np.sqrt(Z.shape[1])
@@ -33,6 +40,7 @@ FAMILIES: dict[str, Signal] = {
     "products": _products,
     "signs": lambda Z, b, _: np.sign(Z - 0.5) @ b,
     "network": _network,
+    "interactions": _interactions,
 }
 
 
@@ -50,7 +58,8 @@ def make_family(
     """A response of one family of signals on ``n_signals`` of ``p`` normal features with AR(1) covariance.
 
     The families: "linear", "sine" (of a linear index, as in the paper), "abs" (sum of absolute values), "products" (of
-    disjoint pairs), "signs" (of x_j - 0.5) and "network" (a random ReLU network of two layers). Weights have random signs and
+    disjoint pairs), "signs" (of x_j - 0.5), "network" (a random ReLU network of two layers) and "interactions" (linear in
+    half of the features, which also act in products with the others). Weights have random signs and
     sizes uniform on [0.5, 1.5]. ``truth`` seeds places and weights, ``random_state`` X and the noise, which is calibrated to
     ``Var(signal) / sigma^2 = snr``.
     """

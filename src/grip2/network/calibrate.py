@@ -24,6 +24,7 @@ WARMUP_STEPS = 300
 
 # Steps of the calibration runs: at most as many as the run they serve.
 HELD_OUT_STEPS = 1500
+HELD_OUT_SHARE = 0.2
 RATIO_STEPS = 500
 PILOT_BLOCKS, LONGEST_BLOCK = 8, 200
 PILOT_STEPS = PILOT_BLOCKS * LONGEST_BLOCK
@@ -38,15 +39,15 @@ def calibrate_held_out(
     rng: np.random.Generator,
     offset: np.ndarray | None = None,
     search: tuple[float, float] = (1e-3, 2.0),
-    held_out_share: float = 0.2,
+    held_out: np.ndarray | None = None,
     progress: Progress | None = None,
 ) -> tuple[Schedule, dict[str, Any]]:
     """Anchor Omega at lambda*, the strength that predicts held-out rows best along an ascending path (not in the paper).
 
     Below lambda* the network learns noise; far above it, it forgets signal. The schedule returned trains 300 steps
     without penalty, then walks up from lambda* / 10 and records over Omega = [lambda*, 5 lambda*]. The path is walked at
-    a = 0.5 with ``held_out_share`` of the rows set aside. Held-out loss treats all columns alike, so the members of a
-    pair too.
+    a = 0.5 with a fifth of the rows set aside, those numbered ``held_out`` or, by default, random ones. Held-out loss
+    treats all columns alike, so the members of a pair too.
     """
     lo, hi = search
     path = Schedule(lambda_min=lo, lambda_max=hi, approach_from=lo, a_min=0.5, a_max=0.5, block_size=25)
@@ -57,7 +58,7 @@ def calibrate_held_out(
         config=replace(config, schedule=path),
         rng=rng,
         offset=offset,
-        share=held_out_share,
+        held_out=held_out,
         progress=progress,
     )
     best = float(followed.lambda_[int(np.argmin(followed.loss))])
@@ -92,6 +93,17 @@ class HeldOutLoss(NamedTuple):
         return max(0.0, 1.0 - float(self.loss.min()) / self.null_loss) if self.null_loss > 0 else 0.0
 
 
+def split_rows(
+    n_rows: int, rng: np.random.Generator, held_out: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the rows to train on and of those to judge by, a random fifth unless they are given."""
+    if held_out is not None:
+        return np.setdiff1d(np.arange(n_rows), held_out), held_out
+    order = rng.permutation(n_rows)
+    n_held_out = max(1, round(HELD_OUT_SHARE * n_rows))
+    return order[n_held_out:], order[:n_held_out]
+
+
 def held_out_loss(
     x: np.ndarray,
     y: np.ndarray,
@@ -100,13 +112,11 @@ def held_out_loss(
     config: TrainingConfig,
     rng: np.random.Generator,
     offset: np.ndarray | None = None,
-    share: float = 0.2,
+    held_out: np.ndarray | None = None,
     progress: Progress | None = None,
 ) -> HeldOutLoss:
-    """Follow a schedule, at most 1,500 steps of it, with a share of the rows set aside."""
-    order = rng.permutation(len(x))
-    n_held_out = max(1, round(share * len(x)))
-    held_out, kept = order[:n_held_out], order[n_held_out:]
+    """Follow a schedule, at most 1,500 steps of it, with some rows set aside: those given, or a random fifth."""
+    kept, held_out = split_rows(len(x), rng, held_out)
     steps = min(HELD_OUT_STEPS, max(config.steps, 3 * config.schedule.block_size))
     run = train(
         x[kept],

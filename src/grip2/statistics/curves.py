@@ -10,6 +10,7 @@ of every pair are treated alike.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -30,21 +31,28 @@ LEAST_SHAPE = 1e-6
 HELD_OUT_SHARE = 0.2
 
 
-def fit_curves(Z: np.ndarray, before: Part, *, task: str, rng: np.random.Generator) -> Part:
-    """Cross-validated lasso of what ``before`` leaves on the shapes of the standardised columns ``Z`` (rows, 2p)."""
+def fit_curves(
+    Z: np.ndarray, before: Part, *, task: str, rng: np.random.Generator, rows: np.ndarray | None = None
+) -> Part:
+    """Cross-validated lasso of what ``before`` leaves on the shapes of the standardised columns ``Z`` (rows, 2p).
+
+    ``rows``: the numbers of those to fit on, all by default; shapes, which do not look at the response, are of all rows.
+    """
     residuals = _residuals(before, task)
+    rows = np.arange(len(Z)) if rows is None else rows
     for_rows = rng.spawn(1)[0]
     with threads_for(Z):
-        columns, rows = _promising_columns(Z, residuals, for_rows)
+        columns, rows = _promising_columns(Z, residuals, rows, for_rows)
         B = shapes(Z if len(columns) == Z.shape[1] else Z[:, columns])
         if not B.any():
-            return Part("curves", np.zeros(Z.shape[1]), 0.0, before.response, before.offset, [])
+            return replace(before, name="curves", strength=np.zeros(Z.shape[1]), explained=0.0, penalty=[])
         fit = _fit(B, residuals, rows, rng)
         strength = np.zeros(Z.shape[1])
         strength[columns] = fit.strength
         if task == "regression":
-            left = standardise(before.response - fit.fitted[:, 0])
-            return Part("curves", strength, fit.r2 * (1.0 - before.explained), left, None, fit.penalties)
+            left, share = before.response - fit.fitted[:, 0], fit.r2 * (1.0 - before.explained)
+            scale = before.scale * float(left.std())
+            return Part("curves", strength, share, standardise(left), None, fit.penalties, scale)
         share = _held_out_deviance(B, residuals, rows, before, rng) * (1.0 - before.explained)
     offset = _raised(before.offset, fit.fitted, before.response, rows) if share > 0 else before.offset
     return Part("curves", strength, share, before.response, offset, fit.penalties)
@@ -108,18 +116,20 @@ def _cuts(Z: np.ndarray) -> np.ndarray:
     return cuts
 
 
-def _promising_columns(Z: np.ndarray, residuals: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _promising_columns(
+    Z: np.ndarray, residuals: np.ndarray, rows: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the columns to bend, and of the rows to fit on: all of both, where they fit into memory.
 
     Of wide or long tables, the pairs whose shapes correlate most with a residual on a random half of the rows. The fit then
     takes the other half: on rows that chose the pairs, noise would seem to be explained.
     """
-    n, p = len(Z), Z.shape[1] // 2
-    most = max(1, min(GRAM_COLUMNS_MAX, ENTRIES_MAX // n) // (2 * SHAPES))
+    p = Z.shape[1] // 2
+    most = max(1, min(GRAM_COLUMNS_MAX, ENTRIES_MAX // len(Z)) // (2 * SHAPES))
     if p <= most:
-        return np.arange(2 * p), np.arange(n)
-    order = rng.permutation(n)
-    judges, fitted = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+        return np.arange(2 * p), rows
+    order = rng.permutation(rows)
+    judges, fitted = np.sort(order[: len(rows) // 2]), np.sort(order[len(rows) // 2 :])
     against = standardise(residuals[judges])
     promise = np.zeros(2 * p)
     for here in _blocks(2 * p):

@@ -23,6 +23,7 @@ from grip2.network.calibrate import (
     calibrate_gradient_ratio,
     calibrate_held_out,
     held_out_loss,
+    split_rows,
 )
 from grip2.network.schedule import Schedule
 from grip2.network.sizes import AUTOMATIC, automatic_block_size
@@ -31,7 +32,7 @@ from grip2.result import Importance, Surface
 from grip2.statistics.base import Progress, Statistic, check_whole, split_progress
 from grip2.statistics.curves import fit_curves
 from grip2.statistics.inputs import distinct, paired_inputs, response
-from grip2.statistics.linear_first import Part, combined, describe, fit_lasso
+from grip2.statistics.linear_first import Part, combined, describe, fit_lasso, magnification, shares_as_logits
 from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
 
 Range = tuple[float, float]
@@ -44,10 +45,36 @@ class _Problem(NamedTuple):
     y: np.ndarray
     task: str
     offset: np.ndarray | None = None
+    scale: float = 1.0  # deviation of y, where that of the whole response is 1
+    magnified: np.ndarray | None = None  # (2p,) what the columns were multiplied by
     parts: tuple[Part, ...] = ()  # what came before the network
 
     def data(self) -> dict[str, Any]:
         return {"x": self.Z, "y": self.y, "task": self.task, "offset": self.offset}
+
+
+class _Rehearsal(NamedTuple):
+    """A short run with rows held out: the schedule it leads to, and how well its network predicts them."""
+
+    schedule: Schedule
+    loss: float  # in units of the network's target
+    explained: float  # share of the target's variance or deviance
+    info: dict[str, Any]
+
+
+class _Ready(NamedTuple):
+    """All that a run needs but its random numbers."""
+
+    problem: _Problem
+    config: TrainingConfig
+    chosen: dict[str, Any]  # how every "auto" was replaced
+
+
+# What a network may learn where lassos come before it, and how it is told.
+LEARNS = {
+    "rest": "a network on what is left",
+    "response": "a network on the whole response, led by them",
+}
 
 
 class GroupRegularizationPersistence(Statistic):
@@ -81,12 +108,15 @@ class GroupRegularizationPersistence(Statistic):
         For ``block_size="auto"``: the paper's delta, relative to the mean group norm.
     linear : "lasso" or None
         "lasso" (not in the paper): a cross-validated lasso takes the linear part of the signal first, the network is
-        trained on what it leaves, and importances are added, each weighted by the share of the response it explains on
-        held-out rows (cross-validated for the lasso; a fifth of the rows, which the lasso has seen, for the network).
-        None: the network alone, as in the paper.
+        trained after it, and importances are added, each weighted by the share of the response it explains on held-out
+        rows. None: the network alone, as in the paper.
     curves : bool
         With ``linear="lasso"``: between the two, a second lasso on bent copies of every column (see
         `grip2.statistics.curves`) takes sums of curves of single features, for which a network needs many more rows.
+    learns : "auto", "rest" or "response"
+        With ``linear="lasso"``: what the network is trained on. "rest": what the lassos leave. "response": all of it, with
+        the columns of the pairs that they found magnified, so that their groups cost less. "auto": whichever predicts
+        held-out rows better.
     """
 
     schedule_kind: ClassVar[str]
@@ -118,6 +148,7 @@ class GroupRegularizationPersistence(Statistic):
         block_tolerance: float = 0.01,
         linear: str | None = "lasso",
         curves: bool = True,
+        learns: str = "auto",
     ) -> None:
         self.omega = omega
         self.a_min = a_min
@@ -135,6 +166,7 @@ class GroupRegularizationPersistence(Statistic):
         self.block_tolerance = block_tolerance
         self.linear = linear
         self.curves = curves
+        self.learns = learns
 
     @classmethod
     def paper(cls, setting: str) -> Self:
@@ -185,32 +217,24 @@ class GroupRegularizationPersistence(Statistic):
         streams = [rng.spawn(2) for rng in rngs]
         if shared and alone:
             return self._members(own[0], y, task, streams, progress)
-        tables = np.stack([paired_inputs(X, Xk, np.float32) for X, Xk in own])
         # Each table is calibrated by itself: a choice made on one knockoff copy is not symmetric in the pairs of another.
         stages = split_progress(progress, *[sum(self._calibration_steps())] * len(own), self.steps * len(pairs))
-        problems = [self._problem(table, y, task, stream[0]) for table, stream in zip(tables, streams, strict=False)]
-        settings = [
-            self._calibrated(problem, stream[0], stage)
-            for problem, stream, stage in zip(problems, streams, stages, strict=False)
+        ready = [
+            self._ready(paired_inputs(*pair, np.float32), y, task, stream[0], stage)
+            for pair, stream, stage in zip(own, streams, stages, strict=False)
         ]
-        if shared:
-            problems, settings = problems * len(pairs), settings * len(pairs)
-        targets, offsets = np.stack([problem.y for problem in problems]), [problem.offset for problem in problems]
-        offset = None if offsets[0] is None else np.stack([one for one in offsets if one is not None])
+        first = ready[0].problem
         runs = train_batch(
-            tables[0] if shared else tables,
-            targets[0] if shared else targets,
+            first.Z if shared else np.stack([one.problem.Z for one in ready]),
+            first.y if shared else np.stack([one.problem.y for one in ready]),
             task=task,
-            config=settings[0][0],
-            schedules=[config.schedule for config, _ in settings],
+            config=ready[0].config,
+            schedules=[one.config.schedule for one in ready] * (len(pairs) if shared else 1),
             rngs=[for_training for _, for_training in streams],
-            offset=offset[0] if shared and offset is not None else offset,
+            offset=first.offset if shared else _stacked([one.problem.offset for one in ready]),
             progress=stages[-1],
         )
-        return [
-            _to_importance(run, *setting, problem.parts)
-            for run, setting, problem in zip(runs, settings, problems, strict=True)
-        ]
+        return [_to_importance(run, one) for run, one in zip(runs, ready * (len(pairs) if shared else 1), strict=True)]
 
     def _members(
         self,
@@ -221,25 +245,13 @@ class GroupRegularizationPersistence(Statistic):
         progress: Progress | None,
     ) -> list[Importance]:
         """Several networks on one table, one after the other; what comes before the network is done once."""
-        Z = paired_inputs(*pair, np.float32)
         stages = split_progress(progress, sum(self._calibration_steps()), *[self.steps + self.warmup] * len(streams))
-        problem = self._problem(Z, y, task, streams[0][0])
-        config, chosen = self._calibrated(problem, streams[0][0], stages[0])
+        ready = self._ready(paired_inputs(*pair, np.float32), y, task, streams[0][0], stages[0])
         found = []
         for (_, for_training), stage in zip(streams, stages[1:], strict=True):
-            run = train(**problem.data(), config=config, rng=for_training, progress=stage)
-            found.append(_to_importance(run, config, chosen, problem.parts))
+            run = train(**ready.problem.data(), config=ready.config, rng=for_training, progress=stage)
+            found.append(_to_importance(run, ready))
         return found
-
-    def _problem(self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator) -> _Problem:
-        """What the network is trained on: the response itself, or what a lasso leaves of it."""
-        target = response(y, task)
-        if self.linear is None:
-            return _Problem(Z, target, task)
-        parts = [fit_lasso(Z, target, task=task, rng=stream(rng, "lasso"))]
-        if self.curves:
-            parts.append(fit_curves(Z, parts[0], task=task, rng=stream(rng, "curves")))
-        return _Problem(Z, parts[-1].response, task, parts[-1].offset, tuple(parts))
 
     def sized(self, n_rows: int) -> Self:
         sized = with_automatic_sizes(self, n_rows)
@@ -251,58 +263,106 @@ class GroupRegularizationPersistence(Statistic):
 
     def _calibration_steps(self) -> tuple[int, int, int]:
         """Steps spent before the run itself on held-out loss, gradient ratio and block size, for the progress bar."""
+        rehearsals = 2 if self.linear is not None and self.learns == "auto" else 1
         return (
-            min(HELD_OUT_STEPS, self.steps) if self.omega == "auto" or self.linear is not None else 0,
-            min(RATIO_STEPS, self.steps) if self.omega == "gradient_ratio" else 0,
+            rehearsals * min(HELD_OUT_STEPS, self.steps) if self.omega == "auto" or self.linear is not None else 0,
+            rehearsals * min(RATIO_STEPS, self.steps) if self.omega == "gradient_ratio" else 0,
             PILOT_STEPS if self.block_size == "auto" else 0,
         )
 
-    def _calibrated(
-        self, problem: _Problem, rng: np.random.Generator, progress: Progress | None
-    ) -> tuple[TrainingConfig, dict[str, Any]]:
-        """The training configuration with every "auto" replaced, and a record of how.
+    def _ready(
+        self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, progress: Progress | None
+    ) -> _Ready:
+        """What the network is trained on, its configuration with every "auto" replaced, and a record of how.
 
         Nothing here looks at which member of a pair a column is: all columns enter alike.
         """
-        config = self._config()
-        chosen: dict[str, Any] = {}
         held_out, ratio, pilot = self._calibration_steps()
-        for_omega, for_block = split_progress(progress, held_out + ratio, pilot)
-        schedule, explained = config.schedule, 0.0
-        if isinstance(self.omega, str) or problem.parts:
-            schedule, explained, info = self._calibrated_schedule(problem, config, rng, for_omega)
-            chosen |= {"omega": info} if isinstance(self.omega, str) else {}
-        if problem.parts:
-            # The network's share is one of what the lassos leave.
-            left = 1.0 - sum(part.explained for part in problem.parts)
-            chosen["linear"] = describe(problem.parts, explained * left)
-        config = replace(config, schedule=schedule)
+        for_schedule, for_block = split_progress(progress, held_out + ratio, pilot)
+        target = response(y, task)
+        choose = self._choose_network if self.linear is None else self._choose_network_after_lassos
+        problem, config, chosen = choose(Z, target, task, rng, for_schedule)
         if self.block_size == "auto":
             size, chosen["block_size"] = calibrate_block_size(
                 **problem.data(), config=config, rng=rng, tolerance=self.block_tolerance, progress=for_block
             )
             config = replace(config, schedule=replace(config.schedule, block_size=size))
-        return config, chosen
+        return _Ready(problem, config, chosen)
 
-    def _calibrated_schedule(
-        self, problem: _Problem, config: TrainingConfig, rng: np.random.Generator, progress: Progress | None
-    ) -> tuple[Schedule, float, dict[str, Any]]:
-        """The schedule, the share of held-out variance or deviance that the network explains under it, and a record."""
+    def _choose_network(
+        self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, progress: Progress | None
+    ) -> _Ready:
+        """The network alone, as in the paper."""
+        problem, config = _Problem(Z, y, task), self._config()
+        if not isinstance(self.omega, str):
+            return _Ready(problem, config, {})
+        schedule, _, _, info = self._rehearsed(problem, config, rng, None, progress)
+        return _Ready(problem, replace(config, schedule=schedule), {"omega": info})
+
+    def _choose_network_after_lassos(
+        self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, progress: Progress | None
+    ) -> _Ready:
+        """Lassos on all rows; what the network learns after them is decided by a rehearsal of both with rows held out."""
+        config = self._config()
+        parts = self._lassos(Z, y, task, rng)
+        kept, held_out = split_rows(len(Z), stream(rng, "held-out rows"))
+        before = self._lassos(Z, y, task, rng, np.sort(kept))
+        known = all(sum(part.explained for part in some) > 0 for some in (parts, before))
+        # Where the lassos find nothing, what is left is the whole response.
+        candidates = [self.learns] if self.learns != "auto" else ["rest", "response"] if known else ["rest"]
+        stages = split_progress(progress, *[1] * len(candidates))
+        rehearsed, losses = {}, {}
+        for learns, stage in zip(candidates, stages, strict=True):
+            problem = _after_lassos(Z, y, task, before, learns)
+            rehearsed[learns] = self._rehearsed(problem, config, rng, held_out, stage)
+            losses[learns] = rehearsed[learns].loss * problem.scale**2
+        learns = min(losses, key=lambda name: losses[name])
+        schedule, _, explained, info = rehearsed[learns]
+        if learns == "rest":  # its share is one of what the lassos leave
+            explained *= 1.0 - sum(part.explained for part in parts)
+        chosen = {"omega": info} if isinstance(self.omega, str) else {}
+        chosen["linear"] = describe(parts, explained, LEARNS[learns]) | {
+            "network_learns": learns,
+            "held_out_loss": losses,
+        }
+        return _Ready(_after_lassos(Z, y, task, parts, learns), replace(config, schedule=schedule), chosen)
+
+    def _lassos(
+        self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, rows: np.ndarray | None = None
+    ) -> tuple[Part, ...]:
+        first = fit_lasso(Z, y, task=task, rng=stream(rng, "lasso"), rows=rows)
+        if not self.curves:
+            return (first,)
+        return first, fit_curves(Z, first, task=task, rng=stream(rng, "curves"), rows=rows)
+
+    def _rehearsed(
+        self,
+        problem: _Problem,
+        config: TrainingConfig,
+        rng: np.random.Generator,
+        held_out: np.ndarray | None,
+        progress: Progress | None,
+    ) -> _Rehearsal:
+        """The schedule for a problem, and how well its network does under it on rows that took no part."""
         first, second = split_progress(progress, *self._calibration_steps()[:2])
         if self.omega == "auto":
-            schedule, info = calibrate_held_out(**problem.data(), config=config, rng=rng, progress=first)
-            return schedule, info["explained"], info
+            schedule, info = calibrate_held_out(
+                **problem.data(), config=config, rng=rng, held_out=held_out, progress=first
+            )
+            return _Rehearsal(schedule, info["held_out_loss"], info["explained"], info)
         schedule, info = config.schedule, {}
         if self.omega == "gradient_ratio":
             (lo, hi), info = calibrate_gradient_ratio(
                 **problem.data(), config=config, rng=rng, ratio=self.gradient_ratio, progress=second
             )
             schedule = replace(schedule, lambda_min=lo, lambda_max=hi)
-        if not problem.parts:
-            return schedule, 0.0, info
+        if self.linear is None:
+            return _Rehearsal(schedule, 0.0, 0.0, info)
         # Under the schedule that is used: one that kills every group must weigh nothing.
-        followed = held_out_loss(**problem.data(), config=replace(config, schedule=schedule), rng=rng, progress=first)
-        return schedule, followed.explained, info
+        followed = held_out_loss(
+            **problem.data(), config=replace(config, schedule=schedule), rng=rng, held_out=held_out, progress=first
+        )
+        return _Rehearsal(schedule, float(followed.loss.min()), followed.explained, info)
 
     def _config(self) -> TrainingConfig:
         who = type(self).__name__
@@ -330,6 +390,8 @@ class GroupRegularizationPersistence(Statistic):
             raise ValueError(f"{who}: linear must be 'lasso' or None, got {self.linear!r}.")
         if not isinstance(self.curves, bool | np.bool_):
             raise ValueError(f"{who}: curves must be True or False, got {self.curves!r}.")
+        if self.learns not in ("auto", *LEARNS):
+            raise ValueError(f"{who}: learns must be one of {', '.join(('auto', *LEARNS))}, got {self.learns!r}.")
         schedule = Schedule(
             kind=self.schedule_kind,
             lambda_min=float(lo),
@@ -391,19 +453,35 @@ PAPER_SETTINGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def _to_importance(
-    run: TrainingRun, config: TrainingConfig, chosen: dict[str, Any], parts: Sequence[Part]
-) -> Importance:
-    importance, p = run.importance, len(run.importance) // 2
-    if parts:
-        of_network = (run.importance, chosen["linear"]["explained_by_network"])
-        importance = combined([*((part.strength, part.explained) for part in parts), of_network])
+def _after_lassos(Z: np.ndarray, y: np.ndarray, task: str, parts: tuple[Part, ...], learns: str) -> _Problem:
+    """What a network is to explain after lassos: what they leave, or the whole response, led by them."""
+    last = parts[-1]
+    if learns == "rest":
+        return _Problem(Z, last.response, task, last.offset, last.scale, parts=parts)
+    factors = magnification(parts, len(Z))
+    # Shares of classes are known, as in what the lassos leave: the network is credited with neither.
+    offset = None if last.offset is None else np.tile(shares_as_logits(y), (len(y), 1))
+    return _Problem(Z * factors.astype(Z.dtype), y, task, offset, magnified=factors, parts=parts)
+
+
+def _stacked(offsets: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Offsets of several tables of one task, of which all have one or none has."""
+    return None if offsets[0] is None else np.stack([offset for offset in offsets if offset is not None])
+
+
+def _to_importance(run: TrainingRun, ready: _Ready) -> Importance:
+    # Weights of magnified columns, back in units of the columns.
+    factors = 1.0 if ready.problem.magnified is None else ready.problem.magnified
+    importance, snapshots, p = run.importance * factors, run.snapshots * factors, len(run.importance) // 2
+    if ready.problem.parts:
+        of_network = (importance, ready.chosen["linear"]["explained_by_network"])
+        importance = combined([*((part.strength, part.explained) for part in ready.problem.parts), of_network])
     info = {
-        "training": asdict(config),
-        "chosen": chosen,
+        "training": asdict(ready.config),
+        "chosen": ready.chosen,
         "loss_curve": run.loss_curve,
         "gradient_ratio": run.gradient_ratio,
         "stop_reason": run.stop_reason,
     }
-    surface = Surface(run.snapshot_lambda, run.snapshot_a, run.snapshots[:, :p], run.snapshots[:, p:])
+    surface = Surface(run.snapshot_lambda, run.snapshot_a, snapshots[:, :p], snapshots[:, p:])
     return Importance(importance[:p], importance[p:], info, surface)

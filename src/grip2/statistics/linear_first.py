@@ -3,8 +3,10 @@
 The lasso is hard to beat on linear signals and blind to all others; the network sees both but pays for its freedom.
 Their importances are added in one unit: the share of the response's variance (of the deviance, for classes) that each
 explains on held-out rows, divided among features in proportion to |S_j - S_j+p|. A part that predicts nothing weighs
-nothing. (The lasso's share is cross-validated; the rows held out for the network took part in the lasso.) All columns, so
-both members of every pair, are treated alike.
+nothing. All columns, so both members of every pair, are treated alike.
+
+Where the features of the lasso also act together, a network on the residual pays the penalty of every group anew for a small
+gain. There it learns the whole response instead, and `magnification` makes the groups that the lasso found cheaper for it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from grip2.statistics.lasso_cv import draw_folds, gram_fits, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
 
 FOLDS = 5
+# A lasso's share counts as evidence in full when it is far above this many n-ths of the response's variance.
+CHANCE_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -36,59 +40,83 @@ class Part:
     response: np.ndarray  # (rows,) standardised residual, or the class numbers
     offset: np.ndarray | None  # (rows, outputs) logits, for classes
     penalty: list[float]  # the lasso's lambda, one for each fit
+    scale: float = 1.0  # deviation of the residual, where that of the whole response is 1
 
 
-def fit_lasso(Z: np.ndarray, y: np.ndarray, *, task: str, rng: np.random.Generator) -> Part:
-    """Cross-validated lasso of ``y`` on the standardised columns ``Z``; l1-logistic regressions for classes."""
+def fit_lasso(
+    Z: np.ndarray, y: np.ndarray, *, task: str, rng: np.random.Generator, rows: np.ndarray | None = None
+) -> Part:
+    """Cross-validated lasso of ``y`` on the standardised columns ``Z``; l1-logistic regressions for classes.
+
+    ``rows``: the numbers of those to fit on, all by default. What is left, or the logits, are those of all rows.
+    """
     Z = np.asarray(Z, dtype=float)
+    rows = np.arange(len(Z)) if rows is None else rows
     with threads_for(Z):
-        if task == "classification":
-            return _logistic(Z, y, rng)
-        return _least_squares(Z, y, draw_folds(len(Z), min(FOLDS, len(Z)), rng))
+        return _logistic(Z, y, rows, rng) if task == "classification" else _least_squares(Z, y, rows, rng)
 
 
-def _least_squares(Z: np.ndarray, y: np.ndarray, folds: list[np.ndarray]) -> Part:
+def _least_squares(Z: np.ndarray, y: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> Part:
+    folds = draw_folds(len(rows), min(FOLDS, len(rows)), rng)
+    own, target = (Z, y) if len(rows) == len(Z) else (Z[rows], y[rows])
     if gram_fits(Z.shape[1]):
-        fit = lasso_cv(Z, y, folds=folds)
+        fit = lasso_cv(own, target, folds=folds)
         coefficients, intercept, penalty, explained = fit.coefficients, fit.intercept, fit.lambda_, fit.r2
     else:
-        splits = [(np.setdiff1d(np.arange(len(Z)), rows), rows) for rows in folds]
-        model = LassoCV(cv=splits, precompute=False).fit(Z, y)
+        splits = [(np.setdiff1d(np.arange(len(rows)), fold), fold) for fold in folds]
+        model = LassoCV(cv=splits, precompute=False).fit(own, target)
         coefficients, intercept, penalty = model.coef_, float(model.intercept_), float(model.alpha_)
-        explained = 1.0 - float(model.mse_path_.mean(axis=1).min() / max(y.var(), np.finfo(float).tiny))
-    residual = standardise(y - Z @ coefficients - intercept)
-    return Part("lasso", np.abs(coefficients), max(0.0, explained), residual, None, [penalty])
+        explained = 1.0 - float(model.mse_path_.mean(axis=1).min() / max(target.var(), np.finfo(float).tiny))
+    residual = y - Z @ coefficients - intercept
+    return Part(
+        "lasso",
+        np.abs(coefficients),
+        max(0.0, explained),
+        standardise(residual),
+        None,
+        [penalty],
+        float(residual.std()),
+    )
 
 
-def _logistic(Z: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Part:
+def _logistic(Z: np.ndarray, y: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> Part:
     """One against the rest; classes with fewer rows than folds get their share and no coefficients."""
     labels = one_against_rest(y)
+    own = Z if len(rows) == len(Z) else Z[rows]
     strength, offset, penalties = np.zeros(Z.shape[1]), np.empty((len(Z), len(labels))), []
     null = deviance = 0.0
     for k, label in enumerate(labels):
         share = float(label.mean())
         of_share = -float(share * np.log(share) + (1 - share) * np.log1p(-share))
         null += of_share
-        if min(label.sum(), len(label) - label.sum()) < FOLDS:
+        target = label[rows]
+        if min(target.sum(), len(target) - target.sum()) < FOLDS:
             offset[:, k] = np.log(share / (1 - share))
             deviance += of_share
             continue
-        fit = logistic_cv(Z, label, folds=draw_folds(len(Z), FOLDS, rng, labels=label))
+        fit = logistic_cv(own, target, folds=draw_folds(len(rows), FOLDS, rng, labels=target))
         offset[:, k] = Z @ fit.coefficients + fit.intercept
         deviance += float(fit.errors.mean(axis=1).min())
         strength += np.abs(fit.coefficients)
         penalties.append(fit.lambda_)
     if len(labels) > 1:
-        offset = _as_softmax(offset, y)
+        offset = _as_softmax(offset, y, rows)
     return Part("lasso", strength, max(0.0, 1.0 - deviance / null), y, offset, penalties)
 
 
-def _as_softmax(logits: np.ndarray, y: np.ndarray) -> np.ndarray:
+def shares_as_logits(y: np.ndarray) -> np.ndarray:
+    """(outputs,) what a network that knows the shares of the classes only puts out."""
+    share = np.array([label.mean() for label in one_against_rest(y)])
+    return np.log(share / (1.0 - share)) if len(share) == 1 else np.log(share)
+
+
+def _as_softmax(logits: np.ndarray, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """One-against-rest logits as logits of a softmax: one common slope and an intercept for each class, by likelihood.
 
     Without it the shares of unequal classes would be wrong, and the network be credited for mending them.
     """
-    truth = np.eye(logits.shape[1])[y.astype(int)]
+    every, logits = logits, logits[rows]
+    truth = np.eye(logits.shape[1])[y[rows].astype(int)]
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         scores = parameters[0] * logits + parameters[1:]
@@ -98,7 +126,7 @@ def _as_softmax(logits: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     start = np.concatenate([[1.0], np.zeros(logits.shape[1])])
     slope, *intercepts = minimize(loss, start, jac=True, method="L-BFGS-B").x
-    return slope * logits + np.array(intercepts)
+    return slope * every + np.array(intercepts)
 
 
 def combined(parts: list[tuple[np.ndarray, float]]) -> np.ndarray:
@@ -115,10 +143,26 @@ def combined(parts: list[tuple[np.ndarray, float]]) -> np.ndarray:
     return total
 
 
-def describe(parts: Sequence[Part], network_explained: float) -> dict[str, Any]:
+def magnification(parts: Sequence[Part], n_rows: int) -> np.ndarray:
+    """(2p,) factors from 1 to 2 for the columns of a network that learns the whole response.
+
+    A magnified column needs smaller weights for the same effect, so its group costs less. Both members of a pair get one
+    factor, 2 for the pair of which the parts make most; the less they predict in all, the nearer to 1.
+    """
+    strength = combined([(part.strength, part.explained) for part in parts])
+    p = len(strength) // 2
+    of_pair = strength[:p] + strength[p:]
+    explained = sum(part.explained for part in parts)
+    if explained <= 0 or of_pair.max() <= 0:
+        return np.ones(2 * p)
+    trust = explained / (explained + CHANCE_ROWS / n_rows)
+    return np.tile(1.0 + trust * of_pair / of_pair.max(), 2)
+
+
+def describe(parts: Sequence[Part], network_explained: float, network: str) -> dict[str, Any]:
     """What was chosen, for the result's settings."""
     return {
-        "rule": ", then ".join([f"cross-validated {part.name}" for part in parts] + ["a network on what is left"]),
+        "rule": ", then ".join([f"cross-validated {part.name}" for part in parts] + [network]),
         "lambda": {part.name: part.penalty for part in parts},
         **{f"explained_by_{part.name}": part.explained for part in parts},
         "explained_by_network": network_explained,
