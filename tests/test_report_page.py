@@ -34,3 +34,14 @@ def test_the_share_of_every_part_is_told():
 def test_statistics_of_one_part_have_no_shares():
     for statistic in (LassoCoefficient(), GRIP2(steps=50, hidden=4, linear=None)):
         assert "Where the signal lies" not in page(statistic)
+
+
+def test_what_the_network_learned_is_told():
+    rest, whole = (page(GRIP2(steps=50, hidden=4, learns=learns)) for learns in ("rest", "response"))
+    for sentence, where in (
+        ("the network on what is left", rest),
+        ("was taken out before", rest),
+        ("the network on the whole response, led by the lassos", whole),
+        ("holds what the lassos explain too", whole),
+    ):
+        assert [sentence in text for text in (rest, whole)] == [where is rest, where is whole]

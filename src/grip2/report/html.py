@@ -29,6 +29,7 @@ def selection_page(result: SelectionResult, *, title: str = "Feature selection",
             statistics_svg=to_svg(statistics_figure(result)),
             surface_svg=None if surface is None else to_svg(surface),
             shares=_shares(settings),
+            learns_whole=_learns_whole(settings),
             several=_several(settings),
             settings=settings,
             notes=notes,
@@ -42,6 +43,7 @@ _SHARES = {
     "explained_by_curves": "a lasso on bent features (curves of single features)",
     "explained_by_network": "the network on what is left (features that act together)",
 }
+_WHOLE = "the network on the whole response, led by the lassos (also features that act together)"
 
 
 def _several(settings: list[tuple[str, Any]]) -> bool:
@@ -54,7 +56,13 @@ def _several(settings: list[tuple[str, Any]]) -> bool:
 def _shares(settings: list[tuple[str, Any]]) -> list[tuple[str, float]]:
     """Share of the response that each part explains on held-out rows; empty for statistics of one part."""
     found = {name.rpartition(".")[2]: value for name, value in settings}
-    return [(words, float(found[name])) for name, words in _SHARES.items() if name in found]
+    words = _SHARES | ({"explained_by_network": _WHOLE} if _learns_whole(settings) else {})
+    return [(words[name], float(found[name])) for name in words if name in found]
+
+
+def _learns_whole(settings: list[tuple[str, Any]]) -> bool:
+    """Did the network learn the whole response, and not what other parts left of it?"""
+    return any(name.rpartition(".")[2] == "network_learns" and value == "response" for name, value in settings)
 
 
 def _environment() -> jinja2.Environment:
