@@ -1,4 +1,4 @@
-"""A second lasso, on bent copies of every column (not in the paper): it takes sums of curves, the network what is left.
+"""A second lasso, on bent copies of every column (not in the paper): it takes sums of curves of single features.
 
 An absolute value, a threshold or a wave of single features is invisible to a lasso on the columns, and a network needs
 thousands of rows to learn twenty of them. Each column gets two shapes of its own, cut at its quartiles: a V, which
@@ -67,8 +67,10 @@ class _Fit(NamedTuple):
 
 def _fit(B: np.ndarray, residuals: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> _Fit:
     """One lasso for each output on some of the rows, applied to all of them."""
-    strength, explained, penalties = np.zeros(B.shape[1] // SHAPES), 0.0, []
-    fitted = np.zeros_like(residuals)
+    strength, explained, fitted = np.zeros(B.shape[1] // SHAPES), 0.0, np.zeros_like(residuals)
+    penalties: list[float] = []
+    if len(rows) < 2:  # nothing to validate on
+        return _Fit(strength, fitted, explained, penalties)
     of_rows = B if len(rows) == len(B) else B[rows]
     total = max(float(residuals[rows].var(axis=0).sum()), np.finfo(float).tiny)
     for k, residual in enumerate(residuals[rows].T):

@@ -57,7 +57,7 @@ class _Rehearsal(NamedTuple):
     """A short run with rows held out: the schedule it leads to, and how well its network predicts them."""
 
     schedule: Schedule
-    loss: float  # in units of the network's target
+    loss: float  # squared error in units of the network's target, or deviance; of a constant where that does better
     explained: float  # share of the target's variance or deviance
     info: dict[str, Any]
 
@@ -73,7 +73,7 @@ class _Ready(NamedTuple):
 # What a network may learn where lassos come before it, and how it is told.
 LEARNS = {
     "rest": "a network on what is left",
-    "response": "a network on the whole response, led by them",
+    "response": "a network on the whole response, led by the lassos",
 }
 
 
@@ -307,15 +307,18 @@ class GroupRegularizationPersistence(Statistic):
         parts = self._lassos(Z, y, task, rng)
         kept, held_out = split_rows(len(Z), stream(rng, "held-out rows"))
         before = self._lassos(Z, y, task, rng, np.sort(kept))
-        known = all(sum(part.explained for part in some) > 0 for some in (parts, before))
-        # Where the lassos find nothing, what is left is the whole response.
-        candidates = [self.learns] if self.learns != "auto" else ["rest", "response"] if known else ["rest"]
-        stages = split_progress(progress, *[1] * len(candidates))
+        candidates = [self.learns]
+        if self.learns == "auto":
+            # Lassos that predict nothing leave the whole response, or nearly.
+            predicting = all(sum(part.explained for part in some) > 0 for some in (parts, before))
+            candidates = ["rest", "response"] if predicting else ["rest"]
+        stages = split_progress(progress, *[sum(self._calibration_steps()[:2])] * len(candidates))
         rehearsed, losses = {}, {}
         for learns, stage in zip(candidates, stages, strict=True):
             problem = _after_lassos(Z, y, task, before, learns)
             rehearsed[learns] = self._rehearsed(problem, config, rng, held_out, stage)
             losses[learns] = rehearsed[learns].loss * problem.scale**2
+            del problem  # a magnified copy of the table
         learns = min(losses, key=lambda name: losses[name])
         schedule, _, explained, info = rehearsed[learns]
         if learns == "rest":  # its share is one of what the lassos leave
@@ -344,25 +347,30 @@ class GroupRegularizationPersistence(Statistic):
         progress: Progress | None,
     ) -> _Rehearsal:
         """The schedule for a problem, and how well its network does under it on rows that took no part."""
-        first, second = split_progress(progress, *self._calibration_steps()[:2])
+        of_held_out, of_ratio, _ = self._calibration_steps()
+        for_ratio, for_held_out = split_progress(progress, of_ratio, of_held_out)
         if self.omega == "auto":
             schedule, info = calibrate_held_out(
-                **problem.data(), config=config, rng=rng, held_out=held_out, progress=first
+                **problem.data(), config=config, rng=rng, held_out=held_out, progress=for_held_out
             )
-            return _Rehearsal(schedule, info["held_out_loss"], info["explained"], info)
+            return _Rehearsal(schedule, min(info["held_out_loss"], info["null_loss"]), info["explained"], info)
         schedule, info = config.schedule, {}
         if self.omega == "gradient_ratio":
             (lo, hi), info = calibrate_gradient_ratio(
-                **problem.data(), config=config, rng=rng, ratio=self.gradient_ratio, progress=second
+                **problem.data(), config=config, rng=rng, ratio=self.gradient_ratio, progress=for_ratio
             )
             schedule = replace(schedule, lambda_min=lo, lambda_max=hi)
         if self.linear is None:
             return _Rehearsal(schedule, 0.0, 0.0, info)
         # Under the schedule that is used: one that kills every group must weigh nothing.
         followed = held_out_loss(
-            **problem.data(), config=replace(config, schedule=schedule), rng=rng, held_out=held_out, progress=first
+            **problem.data(),
+            config=replace(config, schedule=schedule),
+            rng=rng,
+            held_out=held_out,
+            progress=for_held_out,
         )
-        return _Rehearsal(schedule, float(followed.loss.min()), followed.explained, info)
+        return _Rehearsal(schedule, min(float(followed.loss.min()), followed.null_loss), followed.explained, info)
 
     def _config(self) -> TrainingConfig:
         who = type(self).__name__
@@ -471,8 +479,9 @@ def _stacked(offsets: Sequence[np.ndarray | None]) -> np.ndarray | None:
 
 def _to_importance(run: TrainingRun, ready: _Ready) -> Importance:
     # Weights of magnified columns, back in units of the columns.
-    factors = 1.0 if ready.problem.magnified is None else ready.problem.magnified
-    importance, snapshots, p = run.importance * factors, run.snapshots * factors, len(run.importance) // 2
+    factors = np.ones(1) if ready.problem.magnified is None else ready.problem.magnified
+    snapshots = run.snapshots * factors.astype(run.snapshots.dtype)
+    importance, p = run.importance * factors, len(run.importance) // 2
     if ready.problem.parts:
         of_network = (importance, ready.chosen["linear"]["explained_by_network"])
         importance = combined([*((part.strength, part.explained) for part in ready.problem.parts), of_network])

@@ -1,4 +1,4 @@
-"""A cross-validated lasso before the network (not in the paper): it takes the linear part, the network what is left.
+"""A cross-validated lasso before the network (not in the paper): it takes the linear part of the response.
 
 The lasso is hard to beat on linear signals and blind to all others; the network sees both but pays for its freedom.
 Their importances are added in one unit: the share of the response's variance (of the deviance, for classes) that each
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
+from scipy.special import entr, logsumexp, softmax
 from sklearn.linear_model import LassoCV
 
 from grip2.statistics.base import standardise
@@ -28,6 +28,8 @@ from grip2.statistics.logistic_path import logistic_cv
 FOLDS = 5
 # A lasso's share counts as evidence in full when it is far above this many n-ths of the response's variance.
 CHANCE_ROWS = 20
+# Likelihood alone would send the slope to infinity where classes are separable, and the intercept of an absent class.
+ROWS_FOR_THE_START = 5
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ def fit_lasso(
 
 
 def _least_squares(Z: np.ndarray, y: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> Part:
+    if len(rows) < 2:  # nothing to validate on
+        return Part("lasso", np.zeros(Z.shape[1]), 0.0, y, None, [])
     folds = draw_folds(len(rows), min(FOLDS, len(rows)), rng)
     own, target = (Z, y) if len(rows) == len(Z) else (Z[rows], y[rows])
     if gram_fits(Z.shape[1]):
@@ -86,11 +90,11 @@ def _logistic(Z: np.ndarray, y: np.ndarray, rows: np.ndarray, rng: np.random.Gen
     strength, offset, penalties = np.zeros(Z.shape[1]), np.empty((len(Z), len(labels))), []
     null = deviance = 0.0
     for k, label in enumerate(labels):
-        share = float(label.mean())
-        of_share = -float(share * np.log(share) + (1 - share) * np.log1p(-share))
-        null += of_share
         target = label[rows]
+        of_share = float(np.sum(entr([target.mean(), 1.0 - target.mean()])))
+        null += of_share
         if min(target.sum(), len(target) - target.sum()) < FOLDS:
+            share = label.mean()  # of all rows: those fitted may hold none
             offset[:, k] = np.log(share / (1 - share))
             deviance += of_share
             continue
@@ -101,7 +105,8 @@ def _logistic(Z: np.ndarray, y: np.ndarray, rows: np.ndarray, rng: np.random.Gen
         penalties.append(fit.lambda_)
     if len(labels) > 1:
         offset = _as_softmax(offset, y, rows)
-    return Part("lasso", strength, max(0.0, 1.0 - deviance / null), y, offset, penalties)
+    explained = max(0.0, 1.0 - deviance / null) if null > 0 else 0.0
+    return Part("lasso", strength, explained, y, offset, penalties)
 
 
 def shares_as_logits(y: np.ndarray) -> np.ndarray:
@@ -117,14 +122,16 @@ def _as_softmax(logits: np.ndarray, y: np.ndarray, rows: np.ndarray) -> np.ndarr
     """
     every, logits = logits, logits[rows]
     truth = np.eye(logits.shape[1])[y[rows].astype(int)]
+    start = np.concatenate([[1.0], np.zeros(logits.shape[1])])
+    pull = ROWS_FOR_THE_START / len(rows)
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        scores = parameters[0] * logits + parameters[1:]
+        scores, away = parameters[0] * logits + parameters[1:], parameters - start
         gap = softmax(scores, axis=1) - truth
-        value = float(np.mean(logsumexp(scores, axis=1) - (scores * truth).sum(axis=1)))
-        return value, np.concatenate([[(gap * logits).sum(axis=1).mean()], gap.mean(axis=0)])
+        value = float(np.mean(logsumexp(scores, axis=1) - (scores * truth).sum(axis=1))) + 0.5 * pull * away @ away
+        gradient = np.concatenate([[(gap * logits).sum(axis=1).mean()], gap.mean(axis=0)])
+        return value, gradient + pull * away
 
-    start = np.concatenate([[1.0], np.zeros(logits.shape[1])])
     slope, *intercepts = minimize(loss, start, jac=True, method="L-BFGS-B").x
     return slope * every + np.array(intercepts)
 
