@@ -186,6 +186,7 @@ def test_automatic_settings_are_reported():
         ({"omega": "best"}, "omega must be 'auto'"),
         ({"omega": (0.1, 0.01)}, "lambda_min <= lambda_max"),
         ({"omega": 0.1}, "a pair"),
+        ({"omega": ("low", "high")}, "a pair"),
         ({"omega": (0.01, 0.1), "steps": 60.0}, "steps must be a whole number"),
         ({"block_size": "long"}, "block_size must be a whole number of at least 1 or None or 'auto'"),
         ({"omega": (0.01, 0.1), "hidden": 0}, "hidden"),

@@ -380,9 +380,7 @@ class GroupRegularizationPersistence(Statistic):
             raise ValueError(f"{who}: warmup must be a whole number, got {self.warmup!r}.")
         if not isinstance(self.deep_l2, numbers.Real):
             raise ValueError(f"{who}: deep_l2 must be a number or 'auto', got {self.deep_l2!r}.")
-        known = (
-            self.omega in ("auto", "gradient_ratio") if isinstance(self.omega, str) else np.shape(self.omega) == (2,)
-        )
+        known = self.omega in ("auto", "gradient_ratio") if isinstance(self.omega, str) else _is_range(self.omega)
         if not known:
             raise ValueError(
                 f"{who}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), got {self.omega!r}."
@@ -459,6 +457,10 @@ PAPER_SETTINGS: dict[str, dict[str, Any]] = {
         "batch_size": None, "learning_rate": 1e-3, "deep_l2": 1e-2, "epsilon": 1e-8,
     },
 }  # fmt: skip
+
+
+def _is_range(omega: Any) -> bool:
+    return np.shape(omega) == (2,) and all(isinstance(end, numbers.Real) for end in omega)
 
 
 def _after_lassos(Z: np.ndarray, y: np.ndarray, task: str, parts: tuple[Part, ...], learns: str) -> _Problem:
