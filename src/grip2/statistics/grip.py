@@ -32,25 +32,11 @@ from grip2.result import Importance, Surface
 from grip2.statistics.base import Progress, Statistic, check_whole, split_progress
 from grip2.statistics.curves import fit_curves
 from grip2.statistics.inputs import distinct, paired_inputs, response
-from grip2.statistics.linear_first import Part, combined, describe, fit_lasso, magnification, shares_as_logits
+from grip2.statistics.linear_first import Part, combined, describe, fit_lasso
+from grip2.statistics.network_problem import LEARNS, Problem, after_lassos, stacked
 from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
 
 Range = tuple[float, float]
-
-
-class _Problem(NamedTuple):
-    """One table and what its network is to explain."""
-
-    Z: np.ndarray
-    y: np.ndarray
-    task: str
-    offset: np.ndarray | None = None
-    scale: float = 1.0  # deviation of y, where that of the whole response is 1
-    magnified: np.ndarray | None = None  # (2p,) what the columns were multiplied by
-    parts: tuple[Part, ...] = ()  # what came before the network
-
-    def data(self) -> dict[str, Any]:
-        return {"x": self.Z, "y": self.y, "task": self.task, "offset": self.offset}
 
 
 class _Rehearsal(NamedTuple):
@@ -65,16 +51,9 @@ class _Rehearsal(NamedTuple):
 class _Ready(NamedTuple):
     """All that a run needs but its random numbers."""
 
-    problem: _Problem
+    problem: Problem
     config: TrainingConfig
     chosen: dict[str, Any]  # how every "auto" was replaced
-
-
-# What a network may learn where lassos come before it, and how it is told.
-LEARNS = {
-    "rest": "a network on what is left",
-    "response": "a network on the whole response, led by the lassos",
-}
 
 
 class GroupRegularizationPersistence(Statistic):
@@ -231,7 +210,7 @@ class GroupRegularizationPersistence(Statistic):
             config=ready[0].config,
             schedules=[one.config.schedule for one in ready] * (len(pairs) if shared else 1),
             rngs=[for_training for _, for_training in streams],
-            offset=first.offset if shared else _stacked([one.problem.offset for one in ready]),
+            offset=first.offset if shared else stacked([one.problem.offset for one in ready]),
             progress=stages[-1],
         )
         return [_to_importance(run, one) for run, one in zip(runs, ready * (len(pairs) if shared else 1), strict=True)]
@@ -293,7 +272,7 @@ class GroupRegularizationPersistence(Statistic):
         self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, progress: Progress | None
     ) -> _Ready:
         """The network alone, as in the paper."""
-        problem, config = _Problem(Z, y, task), self._config()
+        problem, config = Problem(Z, y, task), self._config()
         if not isinstance(self.omega, str):
             return _Ready(problem, config, {})
         schedule, _, _, info = self._rehearsed(problem, config, rng, None, progress)
@@ -315,7 +294,7 @@ class GroupRegularizationPersistence(Statistic):
         stages = split_progress(progress, *[sum(self._calibration_steps()[:2])] * len(candidates))
         rehearsed, losses = {}, {}
         for learns, stage in zip(candidates, stages, strict=True):
-            problem = _after_lassos(Z, y, task, before, learns)
+            problem = after_lassos(Z, y, task, before, learns)
             rehearsed[learns] = self._rehearsed(problem, config, rng, held_out, stage)
             losses[learns] = rehearsed[learns].loss * problem.scale**2
             del problem  # a magnified copy of the table
@@ -328,7 +307,7 @@ class GroupRegularizationPersistence(Statistic):
             "network_learns": learns,
             "held_out_loss": losses,
         }
-        return _Ready(_after_lassos(Z, y, task, parts, learns), replace(config, schedule=schedule), chosen)
+        return _Ready(after_lassos(Z, y, task, parts, learns), replace(config, schedule=schedule), chosen)
 
     def _lassos(
         self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, rows: np.ndarray | None = None
@@ -340,7 +319,7 @@ class GroupRegularizationPersistence(Statistic):
 
     def _rehearsed(
         self,
-        problem: _Problem,
+        problem: Problem,
         config: TrainingConfig,
         rng: np.random.Generator,
         held_out: np.ndarray | None,
@@ -461,22 +440,6 @@ PAPER_SETTINGS: dict[str, dict[str, Any]] = {
 
 def _is_range(omega: Any) -> bool:
     return np.shape(omega) == (2,) and all(isinstance(end, numbers.Real) for end in omega)
-
-
-def _after_lassos(Z: np.ndarray, y: np.ndarray, task: str, parts: tuple[Part, ...], learns: str) -> _Problem:
-    """What a network is to explain after lassos: what they leave, or the whole response, led by them."""
-    last = parts[-1]
-    if learns == "rest":
-        return _Problem(Z, last.response, task, last.offset, last.scale, parts=parts)
-    factors = magnification(parts, len(Z))
-    # Shares of classes are known, as in what the lassos leave: the network is credited with neither.
-    offset = None if last.offset is None else np.tile(shares_as_logits(y), (len(y), 1))
-    return _Problem(Z * factors.astype(Z.dtype), y, task, offset, magnified=factors, parts=parts)
-
-
-def _stacked(offsets: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """Offsets of several tables of one task, of which all have one or none has."""
-    return None if offsets[0] is None else np.stack([offset for offset in offsets if offset is not None])
 
 
 def _to_importance(run: TrainingRun, ready: _Ready) -> Importance:
