@@ -39,11 +39,12 @@ def selection_page(result: SelectionResult, *, title: str = "Feature selection",
 
 # What a statistic with several parts says it explains, and how it is told to a reader.
 _SHARES = {
+    "explained_by_additive": "an additive model (straight lines and curves of single features)",
     "explained_by_lasso": "a lasso on the features (straight lines)",
     "explained_by_curves": "a lasso on bent features (curves of single features)",
     "explained_by_network": "the network on what is left (features that act together)",
 }
-_WHOLE = "the network on the whole response, led by the lassos (also features that act together)"
+_WHOLE = "the network on the whole response, led by what was found (also features that act together)"
 
 
 def _several(settings: list[tuple[str, Any]]) -> bool:

@@ -1,15 +1,13 @@
 """A second lasso, on bent copies of every column (not in the paper): it takes sums of curves of single features.
 
 An absolute value, a threshold or a wave of single features is invisible to a lasso on the columns, and a network needs
-thousands of rows to learn twenty of them. Each column gets two shapes of its own, cut at its quartiles: a V, which
-follows what is even, and an S, which follows what flattens out or turns back. Made orthogonal to the column, they leave the
-first lasso what is its own. Shapes depend on the column alone, and pairs are kept or dropped as a whole, so both members
-of every pair are treated alike.
+thousands of rows to learn twenty of them. Each column gets the two shapes of `grip2.statistics.bends`. Orthogonal to the
+column, they leave the first lasso what is its own. Shapes depend on the column alone, and pairs are kept or dropped as a
+whole, so both members of every pair are treated alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,16 +16,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 
 from grip2.statistics.base import standardise
+from grip2.statistics.bends import Bends, blocks
 from grip2.statistics.inputs import one_against_rest, threads_for
 from grip2.statistics.lasso_cv import GRAM_COLUMNS_MAX, draw_folds, lasso_cv
 from grip2.statistics.linear_first import FOLDS, Part
 
-SHAPES = 2
+SHAPES = 2  # bent ones
 # Numbers that the shapes of all columns may take in memory; beyond it the pairs that promise least are left out.
 ENTRIES_MAX = 40_000_000
-BLOCK_COLUMNS = 100  # bent at a time
-# A shape that the column itself explains but for this share (0/1 columns: all of it) is none.
-LEAST_SHAPE = 1e-6
 HELD_OUT_SHARE = 0.2
 
 
@@ -84,38 +80,14 @@ def _fit(B: np.ndarray, residuals: np.ndarray, rows: np.ndarray, rng: np.random.
 
 
 def shapes(Z: np.ndarray) -> np.ndarray:
-    """``[V, S]`` of every column, (rows, 2 columns): mean 0, deviation 1, uncorrelated with their column and each other.
-
-    With ``h_q(z) = max(0, z - q)``: V is h at the median, S is h at the lower less h at the upper quartile.
-    """
+    """``[V, S]`` of every column, (rows, 2 columns): mean 0, deviation 1, uncorrelated with their column and each other."""
     n_columns = Z.shape[1]
     found = np.empty((len(Z), SHAPES * n_columns))
-    for here in _blocks(n_columns):
-        V, S = _bent(np.asarray(Z[:, here], dtype=float))
+    for here in blocks(n_columns):
+        _, V, S = Bends.fit(Z[:, here]).of(Z[:, here])
         found[:, here] = V
         found[:, here.start + n_columns : here.stop + n_columns] = S
     return found
-
-
-def _bent(Z: np.ndarray) -> list[np.ndarray]:
-    low, middle, high = (np.maximum(Z - cut, 0.0) for cut in _cuts(Z))
-    base = [standardise(Z)]
-    for shape in (middle, low - high):
-        rest = shape - shape.mean(axis=0)
-        scale = rest.std(axis=0)
-        for earlier in base:
-            rest -= earlier * (rest * earlier).mean(axis=0)
-        real = rest.std(axis=0) > LEAST_SHAPE * np.maximum(scale, np.finfo(float).tiny)
-        base.append(standardise(rest) * real)
-    return base[1:]
-
-
-def _cuts(Z: np.ndarray) -> np.ndarray:
-    """Quartiles of every column, (3, columns); of its distinct values where half of the rows or more share one."""
-    cuts = np.quantile(Z, [0.25, 0.5, 0.75], axis=0)
-    for j in np.flatnonzero((cuts[0] == cuts[1]) | (cuts[1] == cuts[2])):
-        cuts[:, j] = np.quantile(np.unique(Z[:, j]), [0.25, 0.5, 0.75])
-    return cuts
 
 
 def _promising_columns(
@@ -134,16 +106,11 @@ def _promising_columns(
     judges, fitted = np.sort(order[: len(rows) // 2]), np.sort(order[len(rows) // 2 :])
     against = standardise(residuals[judges])
     promise = np.zeros(2 * p)
-    for here in _blocks(2 * p):
+    for here in blocks(2 * p):
         correlation = np.abs(shapes(Z[judges, here]).T @ against).max(axis=1)
         promise[here] = correlation.reshape(SHAPES, -1).max(axis=0)
     kept = np.sort(np.argsort(-np.maximum(promise[:p], promise[p:]), kind="stable")[:most])
     return np.concatenate([kept, kept + p]), fitted
-
-
-def _blocks(n_columns: int) -> Iterator[slice]:
-    for start in range(0, n_columns, BLOCK_COLUMNS):
-        yield slice(start, min(start + BLOCK_COLUMNS, n_columns))
 
 
 def _residuals(before: Part, task: str) -> np.ndarray:

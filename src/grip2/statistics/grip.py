@@ -7,6 +7,7 @@ good as the knockoffs.
 
 from __future__ import annotations
 
+import copy
 import numbers
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -33,7 +34,8 @@ from grip2.statistics.base import Progress, Statistic, check_whole, split_progre
 from grip2.statistics.curves import fit_curves
 from grip2.statistics.inputs import distinct, paired_inputs, response
 from grip2.statistics.linear_first import Part, combined, describe, fit_lasso
-from grip2.statistics.network_problem import LEARNS, Problem, after_lassos, stacked
+from grip2.statistics.network_problem import LEARNS, Problem, after_parts, stacked
+from grip2.statistics.pair_posterior import SWEEPS, fit_pair_posterior
 from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
 
 Range = tuple[float, float]
@@ -85,17 +87,17 @@ class GroupRegularizationPersistence(Statistic):
         For ``omega="gradient_ratio"``. Paper: (0.01, 0.20), or (0.01, 1) where knockoffs are approximate.
     block_tolerance : float
         For ``block_size="auto"``: the paper's delta, relative to the mean group norm.
-    linear : "lasso" or None
-        "lasso" (not in the paper): a cross-validated lasso takes the linear part of the signal first, the network is
-        trained after it, and importances are added, each weighted by the share of the response it explains on held-out
-        rows. None: the network alone, as in the paper.
+    linear : "auto", "posterior", "lasso" or None
+        What takes the effects of single features before the network is trained (not in the paper); importances are added, each
+        weighted by the share of the response it explains on held-out rows. "posterior": a Bayesian additive model (see
+        `grip2.statistics.pair_posterior`), for regression only. "lasso": a cross-validated lasso. "auto": the first for
+        regression, the second for classes. None: the network alone, as in the paper.
     curves : bool
-        With ``linear="lasso"``: between the two, a second lasso on bent copies of every column (see
-        `grip2.statistics.curves`) takes sums of curves of single features, for which a network needs many more rows.
+        Before the network, bent shapes of every column too (see `grip2.statistics.bends`), for which a network needs many
+        more rows. False: straight lines only.
     learns : "auto", "rest" or "response"
-        With ``linear="lasso"``: what the network is trained on. "rest": what the lassos leave. "response": all of it, with
-        the columns of the pairs that they found magnified, so that their groups cost less. "auto": whichever predicts
-        held-out rows better.
+        What the network is trained on if something comes before it. "rest": what that leaves. "response": all of it, with the
+        columns of the pairs found magnified, so that their groups cost less. "auto": whichever predicts held-out rows better.
     """
 
     schedule_kind: ClassVar[str]
@@ -125,7 +127,7 @@ class GroupRegularizationPersistence(Statistic):
         warmup: int = 0,
         gradient_ratio: Range = (0.01, 0.20),
         block_tolerance: float = 0.01,
-        linear: str | None = "lasso",
+        linear: str | None = "auto",
         curves: bool = True,
         learns: str = "auto",
     ) -> None:
@@ -234,7 +236,7 @@ class GroupRegularizationPersistence(Statistic):
 
     def sized(self, n_rows: int) -> Self:
         sized = with_automatic_sizes(self, n_rows)
-        sized._config()  # bad settings end here, not after the lasso
+        sized._config()  # bad settings end here, not after the first part
         return sized
 
     def draws_together(self, n_rows: int, n_features: int) -> int:
@@ -258,8 +260,12 @@ class GroupRegularizationPersistence(Statistic):
         """
         held_out, ratio, pilot = self._calibration_steps()
         for_schedule, for_block = split_progress(progress, held_out + ratio, pilot)
+        if task == "classification" and self.linear == "posterior":
+            raise ValueError(
+                f"{type(self).__name__}: linear='posterior' is for regression; use 'auto' or 'lasso' for classes."
+            )
         target = response(y, task)
-        choose = self._choose_network if self.linear is None else self._choose_network_after_lassos
+        choose = self._choose_network if self.linear is None else self._choose_network_after_parts
         problem, config, chosen = choose(Z, target, task, rng, for_schedule)
         if self.block_size == "auto":
             size, chosen["block_size"] = calibrate_block_size(
@@ -278,40 +284,50 @@ class GroupRegularizationPersistence(Statistic):
         schedule, _, _, info = self._rehearsed(problem, config, rng, None, progress)
         return _Ready(problem, replace(config, schedule=schedule), {"omega": info})
 
-    def _choose_network_after_lassos(
+    def _choose_network_after_parts(
         self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, progress: Progress | None
     ) -> _Ready:
-        """Lassos on all rows; what the network learns after them is decided by a rehearsal of both with rows held out."""
+        """Parts on all rows; what the network learns after them is decided by a rehearsal of both with rows held out."""
         config = self._config()
-        parts = self._lassos(Z, y, task, rng)
+        for_rehearsals = stream(rng, "rehearsals")
         kept, held_out = split_rows(len(Z), stream(rng, "held-out rows"))
-        before = self._lassos(Z, y, task, rng, np.sort(kept))
+        before = self._parts(Z, y, task, rng, np.sort(kept))
+        parts = self._parts(Z, y, task, rng)
+        if parts[0].probability:
+            parts = (replace(parts[0], explained=_held_out_share(before[0], y, kept, held_out)),)
         candidates = [self.learns]
         if self.learns == "auto":
-            # Lassos that predict nothing leave the whole response, or nearly.
+            # Parts that predict nothing leave the whole response, or nearly.
             predicting = all(sum(part.explained for part in some) > 0 for some in (parts, before))
             candidates = ["rest", "response"] if predicting else ["rest"]
         stages = split_progress(progress, *[sum(self._calibration_steps()[:2])] * len(candidates))
         rehearsed, losses = {}, {}
         for learns, stage in zip(candidates, stages, strict=True):
-            problem = after_lassos(Z, y, task, before, learns)
-            rehearsed[learns] = self._rehearsed(problem, config, rng, held_out, stage)
+            problem = after_parts(Z, y, task, before, learns)
+            alike = copy.deepcopy(for_rehearsals)  # the same start and batches: less chance in the comparison
+            rehearsed[learns] = self._rehearsed(problem, config, alike, held_out, stage)
             losses[learns] = rehearsed[learns].loss * problem.scale**2
             del problem  # a magnified copy of the table
         learns = min(losses, key=lambda name: losses[name])
         schedule, _, explained, info = rehearsed[learns]
-        if learns == "rest":  # its share is one of what the lassos leave
+        if learns == "rest":  # its share is one of what the parts leave
             explained *= 1.0 - sum(part.explained for part in parts)
         chosen = {"omega": info} if isinstance(self.omega, str) else {}
         chosen["linear"] = describe(parts, explained, LEARNS[learns]) | {
             "network_learns": learns,
             "held_out_loss": losses,
         }
-        return _Ready(after_lassos(Z, y, task, parts, learns), replace(config, schedule=schedule), chosen)
+        return _Ready(after_parts(Z, y, task, parts, learns), replace(config, schedule=schedule), chosen)
 
-    def _lassos(
+    def _parts(
         self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, rows: np.ndarray | None = None
     ) -> tuple[Part, ...]:
+        """What comes before the network, fitted on some of the rows or on all."""
+        if self.linear == "posterior" or (self.linear == "auto" and task == "regression"):
+            sweeps = SWEEPS if rows is None else SWEEPS // 2  # of the rehearsal only the prediction counts
+            for_posterior = stream(rng, "posterior")
+            part = fit_pair_posterior(Z, y, rng=for_posterior, rows=rows, curves=bool(self.curves), sweeps=sweeps)
+            return (part,)
         first = fit_lasso(Z, y, task=task, rng=stream(rng, "lasso"), rows=rows)
         if not self.curves:
             return (first,)
@@ -371,8 +387,8 @@ class GroupRegularizationPersistence(Statistic):
                 raise ValueError(
                     f"{who}: {self.steps} steps hold no whole block of {self.block_size}; give more steps."
                 )
-        if self.linear not in ("lasso", None):
-            raise ValueError(f"{who}: linear must be 'lasso' or None, got {self.linear!r}.")
+        if self.linear not in ("auto", "posterior", "lasso", None):
+            raise ValueError(f"{who}: linear must be 'auto', 'posterior', 'lasso' or None, got {self.linear!r}.")
         if not isinstance(self.curves, bool | np.bool_):
             raise ValueError(f"{who}: curves must be True or False, got {self.curves!r}.")
         if self.learns not in ("auto", *LEARNS):
@@ -440,6 +456,13 @@ PAPER_SETTINGS: dict[str, dict[str, Any]] = {
 
 def _is_range(omega: Any) -> bool:
     return np.shape(omega) == (2,) and all(isinstance(end, numbers.Real) for end in omega)
+
+
+def _held_out_share(part: Part, y: np.ndarray, kept: np.ndarray, held_out: np.ndarray) -> float:
+    """Share of the variance of rows held out that a part fitted to the others explains."""
+    null = float(np.mean((y[held_out] - y[kept].mean()) ** 2))
+    left = float(np.mean(part.response[held_out] ** 2)) * part.scale**2
+    return max(0.0, 1.0 - left / null) if null > 0 else 0.0
 
 
 def _to_importance(run: TrainingRun, ready: _Ready) -> Importance:

@@ -1,12 +1,12 @@
-"""A cross-validated lasso before the network (not in the paper): it takes the linear part of the response.
+"""What comes before the network (not in the paper), and how importances are added; here, a cross-validated lasso.
 
-The lasso is hard to beat on linear signals and blind to all others; the network sees both but pays for its freedom.
-Their importances are added in one unit: the share of the response's variance (of the deviance, for classes) that each
-explains on held-out rows, divided among features in proportion to |S_j - S_j+p|. A part that predicts nothing weighs
-nothing. All columns, so both members of every pair, are treated alike.
+A lasso sees linear signals only, with few rows; the network sees all but pays for its freedom. Importances are added in one
+unit: the share of the response's variance (of the deviance, for classes) that each part explains on held-out rows, divided
+among features in proportion to |S_j - S_j+p|. A part that predicts nothing weighs nothing. All columns, so both members
+of every pair, are treated alike.
 
-Where the features of the lasso also act together, a network on the residual pays the penalty of every group anew for a small
-gain. There it learns the whole response instead, and `magnification` makes the groups that the lasso found cheaper for it.
+Where the features found also act together, a network on the residual pays the penalty of every group anew for a small gain.
+There it learns the whole response instead, and `magnification` makes the groups that were found cheaper for it.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ ROWS_FOR_THE_START = 5
 
 @dataclass(frozen=True)
 class Part:
-    """A lasso on all columns of [X, Xk] or on functions of them, and what it leaves to those that come after it."""
+    """A model of all columns of [X, Xk] or of functions of them, and what it leaves to those that come after it."""
 
     name: str
-    strength: np.ndarray  # (2p,) |coefficient|
-    explained: float  # cross-validated share of the variance or deviance of the whole response
+    strength: np.ndarray  # (2p,) |coefficient| or probability
+    explained: float  # share of the variance or deviance of the whole response
     response: np.ndarray  # (rows,) standardised residual, or the class numbers
     offset: np.ndarray | None  # (rows, outputs) logits, for classes
     penalty: list[float]  # the lasso's lambda, one for each fit
     scale: float = 1.0  # deviation of the residual, where that of the whole response is 1
+    probability: bool = False  # strength is the probability of having an effect
 
 
 def fit_lasso(
@@ -154,8 +155,12 @@ def magnification(parts: Sequence[Part], n_rows: int) -> np.ndarray:
     """(2p,) factors from 1 to 2 for the columns of a network that learns the whole response.
 
     A magnified column needs smaller weights for the same effect, so its group costs less. Both members of a pair get one
-    factor, 2 for the pair of which the parts make most; the less they predict in all, the nearer to 1.
+    factor: 1 + the probability that the pair has an effect or, of lassos, 2 for the pair of which they make most; the less
+    lassos predict in all, the nearer to 1.
     """
+    if all(part.probability for part in parts):
+        p = len(parts[0].strength) // 2
+        return np.tile(1.0 + np.minimum(1.0, sum(part.strength[:p] + part.strength[p:] for part in parts)), 2)
     strength = combined([(part.strength, part.explained) for part in parts])
     p = len(strength) // 2
     of_pair = strength[:p] + strength[p:]
@@ -166,11 +171,20 @@ def magnification(parts: Sequence[Part], n_rows: int) -> np.ndarray:
     return np.tile(1.0 + trust * of_pair / of_pair.max(), 2)
 
 
+# How a part is told to a user.
+TOLD = {
+    "additive": "a Bayesian additive model of pairs",
+    "lasso": "cross-validated lasso",
+    "curves": "cross-validated lasso on bent columns",
+}
+
+
 def describe(parts: Sequence[Part], network_explained: float, network: str) -> dict[str, Any]:
     """What was chosen, for the result's settings."""
+    penalties = {part.name: part.penalty for part in parts if part.penalty}
     return {
-        "rule": ", then ".join([f"cross-validated {part.name}" for part in parts] + [network]),
-        "lambda": {part.name: part.penalty for part in parts},
+        "rule": ", then ".join([*(TOLD[part.name] for part in parts), network]),
+        **({"lambda": penalties} if penalties else {}),
         **{f"explained_by_{part.name}": part.explained for part in parts},
         "explained_by_network": network_explained,
     }

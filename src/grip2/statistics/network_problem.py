@@ -1,4 +1,4 @@
-"""What the network of GRIP2 is trained on: the response, what lassos leave of it, or all of it led by them."""
+"""What the network of GRIP2 is trained on: the response, what earlier parts leave of it, or all of it led by them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from grip2.statistics.linear_first import Part, magnification, shares_as_logits
 
-# What a network may learn where lassos come before it, and how it is told.
+# What a network may learn where other parts come before it, and how it is told.
 LEARNS = {
     "rest": "a network on what is left",
-    "response": "a network on the whole response, led by the lassos",
+    "response": "a network on the whole response, led by what was found",
 }
 
 
@@ -31,13 +31,13 @@ class Problem(NamedTuple):
         return {"x": self.Z, "y": self.y, "task": self.task, "offset": self.offset}
 
 
-def after_lassos(Z: np.ndarray, y: np.ndarray, task: str, parts: tuple[Part, ...], learns: str) -> Problem:
-    """What a network is to explain after lassos: what they leave, or the whole response, led by them."""
+def after_parts(Z: np.ndarray, y: np.ndarray, task: str, parts: tuple[Part, ...], learns: str) -> Problem:
+    """What a network is to explain after other parts: what they leave, or the whole response, led by them."""
     last = parts[-1]
     if learns == "rest":
         return Problem(Z, last.response, task, last.offset, last.scale, parts=parts)
     factors = magnification(parts, len(Z))
-    # Shares of classes are known, as in what the lassos leave: the network is credited with neither.
+    # Shares of classes are known, as in what earlier parts leave: the network is credited with neither.
     offset = None if last.offset is None else np.tile(shares_as_logits(y), (len(y), 1))
     return Problem(Z * factors.astype(Z.dtype), y, task, offset, magnified=factors, parts=parts)
 

@@ -1,0 +1,271 @@
+"""A Bayesian additive model of pairs (not in the paper): sums of straight lines and curves of single features.
+
+Each pair acts through one of its two members, or not at all; the member that acts does so through one or more of the shapes
+of `grip2.statistics.bends`:
+
+    y = sum_j f_j(one member of pair j) + noise,    f_j = sum of some shapes, or 0.
+
+The importance of a column is the posterior probability that it is the member that acts. That a knockoff never acts is told
+to the model, which of the two is the knockoff is not: both members have the same prior, so the model is one of the
+knockoff statistics, of the kind that Spector and Fithian (2022) show to be the most powerful where the model holds. Where it does
+not hold, the guarantee stays and power may suffer.
+
+Gibbs sampling from moments alone, so the table is read once. How many pairs act, through which shapes, how large effects
+and noise are: all of it is drawn along with the effects, and nothing is left to set.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from grip2.statistics.base import standardise
+from grip2.statistics.bends import SHAPES, Bends, blocks
+from grip2.statistics.inputs import threads_for
+from grip2.statistics.linear_first import Part
+
+SWEEPS = 1000
+BURN_IN = 0.2  # share of the sweeps
+# Columns of the largest Gram matrix (single precision: 144 MB). Beyond it bends, then pairs, that promise least are left out.
+COLUMNS_MAX = 6000
+ROWS_AT_A_TIME = 4096
+# Single precision loses a little with every update of the residual's correlations; they are computed anew this often.
+REFRESH_SWEEPS = 20
+# Prior scale of effects: about three standard errors of one, so that the slab is neither invisible nor empty.
+EFFECT_VARIANCES = 10.0
+LEAST_NOISE = 1e-6  # share of the response's variance
+LEAST_PRIOR = 1e-6
+
+# Which shapes act: every set of them but the empty one.
+SETS = np.array([used for used in itertools.product([0, 1], repeat=SHAPES) if any(used)], dtype=np.float32)
+
+
+def fit_pair_posterior(
+    Z: np.ndarray,
+    y: np.ndarray,
+    *,
+    rng: np.random.Generator,
+    rows: np.ndarray | None = None,
+    curves: bool = True,
+    sweeps: int = SWEEPS,
+) -> Part:
+    """Posterior of the standardised columns ``Z`` (rows, 2p) for the standardised response ``y``.
+
+    ``rows``: the numbers of those to fit on, all by default; what is left is that of all rows. ``curves=False``: straight
+    lines only. The part's share is that of the rows fitted on, 1 - noise variance: take one of held-out rows to compare it.
+    """
+    fitted_on = Z if rows is None else Z[rows]
+    target = standardise(y if rows is None else y[rows])
+    p = Z.shape[1] // 2
+    if len(target) < 2 or not target.any():
+        return Part("additive", np.zeros(2 * p), 0.0, y, None, [], probability=True)
+    with threads_for(Z):
+        bends = Bends.fit(fitted_on)
+        design = _design(fitted_on, target, bends, curves)
+        draws = _sample(design, len(target), sweeps, rng)
+        fitted = _prediction(Z, bends, draws.effect)
+    own = y if rows is None else y[rows]
+    residual = y - own.mean() - own.std() * fitted
+    return Part(
+        "additive",
+        draws.probability.reshape(2 * p),
+        max(0.0, 1.0 - draws.noise),
+        standardise(residual),
+        None,
+        [],
+        float(residual.std()),
+        probability=True,
+    )
+
+
+class _Design(NamedTuple):
+    """Moments of the shapes that take part, per row; the last row and column, all zero, stand for those that do not."""
+
+    place: np.ndarray  # (2, p, shapes) number of a shape's column
+    gram: np.ndarray  # (columns + 1, columns + 1)
+    correlation: np.ndarray  # (columns + 1,) with the response
+
+
+def _design(Z: np.ndarray, y: np.ndarray, bends: Bends, curves: bool) -> _Design:
+    p, n = Z.shape[1] // 2, len(Z)
+    present = bends.present().reshape(SHAPES, 2, p)
+    present[1:] &= (
+        present[1:].all(axis=1, keepdims=True) & curves
+    )  # a bend that one member lacks would favour the other
+    if present.sum() > COLUMNS_MAX:
+        present &= _promising(Z, y, bends, present)
+    shape, column = np.nonzero(present.reshape(SHAPES, 2 * p))
+    size = len(shape)
+    place = np.full((SHAPES, 2 * p), size)
+    place[shape, column] = np.arange(size)
+    gram, correlation = np.zeros((size + 1, size + 1), np.float32), np.zeros(size + 1)
+    for start in range(0, n, ROWS_AT_A_TIME):
+        some = slice(start, start + ROWS_AT_A_TIME)
+        values = _values(Z[some], bends, shape, column)
+        gram[:-1, :-1] += values.T @ values
+        correlation[:-1] += values.T @ y[some]
+    gram /= n
+    return _Design(place.reshape(SHAPES, 2, p).transpose(1, 2, 0), gram, (correlation / n).astype(np.float32))
+
+
+def _values(Z: np.ndarray, bends: Bends, shape: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """(rows, size) the shapes that take part, in order of shape and column."""
+    values = np.empty((len(Z), len(shape)), np.float32)
+    for here in blocks(Z.shape[1]):
+        of_block = bends.take(here).of(Z[:, here])
+        mine = np.flatnonzero((column >= here.start) & (column < here.stop))
+        values[:, mine] = of_block[shape[mine], :, column[mine] - here.start].T
+    return values
+
+
+def _promising(Z: np.ndarray, y: np.ndarray, bends: Bends, present: np.ndarray) -> np.ndarray:
+    """Which shapes of a wide table take part: those of pairs whose shapes correlate most with the response.
+
+    Straight lines come first; the bends of as many pairs as there is room for are added. Pairs are kept as a whole.
+    """
+    p = present.shape[2]
+    promise = np.zeros(present.shape).reshape(SHAPES, 2 * p)
+    for here in blocks(2 * p):
+        promise[:, here] = np.abs(np.einsum("knj,n->kj", bends.take(here).of(Z[:, here]), y))
+    of_pair = (promise.reshape(present.shape) * present).max(axis=1)  # (shapes, p)
+    kept = np.zeros(present.shape, dtype=bool)
+    room = COLUMNS_MAX // 2
+    lines = np.argsort(-of_pair[0], kind="stable")[: room if p > room else p]
+    kept[0][:, lines] = True
+    curved = np.argsort(-of_pair[1:].max(axis=0), kind="stable")[: max(0, (room - len(lines)) // (SHAPES - 1))]
+    kept[1:, :, curved] = True
+    return kept
+
+
+class _Draws(NamedTuple):
+    """Means over the draws kept."""
+
+    probability: np.ndarray  # (2, p) that the member acts
+    effect: np.ndarray  # (2, p, shapes)
+    noise: float  # variance, where that of the response is 1
+
+
+def _sample(design: _Design, n: int, sweeps: int, rng: np.random.Generator) -> _Draws:
+    """Gibbs sampling: pair after pair in random order, then noise, sizes of effects and shares of the sets of shapes."""
+    size, p, first = len(design.correlation) - 1, design.place.shape[1], round(BURN_IN * sweeps)
+    place = jnp.asarray(design.place.transpose(1, 0, 2), jnp.int32)  # (p, 2, shapes)
+    gram, correlation = jnp.asarray(design.gram), jnp.asarray(design.correlation)
+    effects = jnp.zeros(size + 1, jnp.float32)
+    noise, variances = 1.0, np.full(SHAPES, EFFECT_VARIANCES / n)
+    shares = np.array([0.9, *[0.1 / len(SETS)] * len(SETS)])  # of pairs that do not act, and of each set of shapes
+    in_advance = np.array([1.0, *[1.0 / len(SETS)] * len(SETS)])  # pairs, as if counted
+    probability, effect, noises = np.zeros((2, p)), np.zeros((2, p, SHAPES)), 0.0
+    residual = correlation
+    for sweep in range(sweeps):
+        if sweep % REFRESH_SWEEPS == 0:
+            residual = _residual(gram, correlation, effects)
+        effects, residual, chosen, found, mean = _sweep(
+            gram,
+            place,
+            effects,
+            residual,
+            rng.permutation(p).astype(np.int32),
+            rng.random(p, dtype=np.float32),
+            rng.standard_normal((p, SHAPES), dtype=np.float32),
+            np.float32(n / noise),
+            variances.astype(np.float32),
+            np.log(shares).astype(np.float32),
+        )
+        drawn = np.asarray(effects, dtype=float)
+        of_pairs = drawn[design.place]  # (2, p, shapes)
+        unexplained = 1.0 - drawn @ (design.correlation + np.asarray(residual, dtype=float))
+        noise = max(unexplained, LEAST_NOISE) * n / (2.0 * rng.gamma(0.5 * n + 1.0))
+        acting = np.count_nonzero(of_pairs, axis=(0, 1))
+        spread = 0.5 * (of_pairs**2).sum(axis=(0, 1)) + 0.5 * EFFECT_VARIANCES * noise / n
+        variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), noise / n, 10.0)
+        counts = np.bincount(np.asarray(chosen), minlength=len(SETS) + 1)
+        shares = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
+        if sweep >= first:
+            probability += np.asarray(found, dtype=float).T
+            effect += np.asarray(mean, dtype=float).transpose(1, 0, 2)
+            noises += noise
+    kept = sweeps - first
+    return _Draws(probability / kept, effect / kept, noises / kept)
+
+
+@jax.jit
+def _residual(gram: jax.Array, correlation: jax.Array, effects: jax.Array) -> jax.Array:
+    return correlation - gram @ effects
+
+
+@jax.jit
+def _sweep(
+    gram: jax.Array,
+    place: jax.Array,
+    effects: jax.Array,
+    residual: jax.Array,
+    order: jax.Array,
+    uniform: jax.Array,
+    normal: jax.Array,
+    precision: jax.Array,
+    variances: jax.Array,
+    log_shares: jax.Array,
+) -> tuple[jax.Array, ...]:
+    """Draw every pair anew, given all others.
+
+    Shapes of one column are orthonormal, so given its set of shapes its effects are independent normals, and evidence for a
+    set is the sum of that for its shapes. A shape that there is not has no effect, whether it is in the set or not.
+    """
+    p, nothing = len(order), len(residual) - 1
+    sets = jnp.asarray(SETS)
+    posterior = 1.0 / (precision + 1.0 / variances)  # variance of an effect
+    at_zero = 0.5 * jnp.log(posterior / variances)
+
+    def pair(i: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        effects, residual, chosen, found, expected = state
+        j = order[i]
+        columns = place[j].reshape(-1)
+        there = (place[j] != nothing).astype(jnp.float32)  # (2, shapes)
+        before = effects[columns]
+        # Correlations with what is left if the pair does not act.
+        own = residual[columns] + gram[columns[:, None], columns] @ before
+        mean = posterior * precision * own.reshape(2, SHAPES) * there
+        evidence = (at_zero + 0.5 * mean**2 / posterior) * there
+        log_weight = log_shares[1:] - jnp.log(2.0) + evidence @ sets.T  # (2, sets)
+        # The likelier member comes first, so that one uniform draw leads to the same member whichever is called the original.
+        turned = log_weight[1].max() > log_weight[0].max()
+        ordered = jnp.where(turned, log_weight[::-1], log_weight)
+        weight = jax.nn.softmax(jnp.concatenate([ordered.reshape(-1), log_shares[:1]]))
+        drawn = jnp.minimum((jnp.cumsum(weight) <= uniform[j]).sum(), 2 * len(SETS))
+        acts = drawn < 2 * len(SETS)
+        which = drawn % len(SETS)
+        member = jnp.where(turned, 1 - drawn // len(SETS), drawn // len(SETS)) % 2
+        value = acts * sets[which] * there[member] * (mean[member] + jnp.sqrt(posterior) * normal[j])
+        after = jnp.zeros((2, SHAPES)).at[member].set(value).reshape(-1)
+        change = after - before
+        residual = jax.lax.cond(
+            jnp.any(change != 0), lambda r: r - change @ gram[columns], lambda r: r, residual
+        )  # most pairs neither did nor do act
+        of_sets = weight[:-1].reshape(2, len(SETS))
+        of_sets = jnp.where(turned, of_sets[::-1], of_sets)
+        real = (there @ sets.T) > 0  # sets with a shape that there is
+        return (
+            effects.at[columns].set(after),
+            residual,
+            chosen.at[j].set(jnp.where(acts, which + 1, 0)),
+            found.at[j].set((of_sets * real).sum(axis=1)),
+            expected.at[j].set((of_sets @ sets) * mean),
+        )
+
+    start = (effects, residual, jnp.zeros(p, jnp.int32), jnp.zeros((p, 2)), jnp.zeros((p, 2, SHAPES)))
+    return jax.lax.fori_loop(0, p, pair, start)
+
+
+def _prediction(Z: np.ndarray, bends: Bends, effect: np.ndarray) -> np.ndarray:
+    """(rows,) of the mean effects."""
+    weights = effect.transpose(2, 0, 1).reshape(SHAPES, -1)
+    used = np.flatnonzero(weights.any(axis=0))
+    fitted = np.zeros(len(Z))
+    for here in blocks(len(used)):
+        columns = used[here]
+        fitted += np.einsum("knj,kj->n", bends.take(columns).of(Z[:, columns]), weights[:, columns])
+    return fitted
