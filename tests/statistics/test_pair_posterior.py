@@ -55,21 +55,21 @@ def exact_probabilities(design, columns, y, noise, variances, shares):
 
 
 def sampled_probabilities(design, n, noise, variances, shares, sweeps, broken=False):
-    """The same by `_sweep` with everything but the pairs held fixed."""
+    """The same by `_sweeps` with everything but the pairs held fixed."""
     rng, p = RNG(1), design.place.shape[1]
     place = design.place.transpose(1, 0, 2).astype(np.int32)
     gram = np.diag(np.diag(design.gram)) if broken else design.gram
     effects, residual = np.zeros(len(gram), np.float32), design.correlation
     found = np.zeros((p, 2))
     for _ in range(sweeps):
-        effects, residual, _, probability, _ = module._sweep(
+        effects, residual, _, probability, _ = module._sweeps(
             gram,
             place,
             effects,
             residual,
-            rng.permutation(p).astype(np.int32),
-            rng.random(p, dtype=np.float32),
-            rng.standard_normal((p, SHAPES), dtype=np.float32),
+            rng.permutation(p).astype(np.int32)[None],
+            rng.random((1, p), dtype=np.float32),
+            rng.standard_normal((1, p, SHAPES), dtype=np.float32),
             np.float32(n / noise),
             variances.astype(np.float32),
             np.log(shares).astype(np.float32),
@@ -103,7 +103,7 @@ def column_order(design, n_values):
 
 
 def naive_sweep(design, effects, order, uniform, normal, precision, variances, shares):
-    """`_sweep` in plain words: residual correlations are computed anew for every pair."""
+    """`_sweeps` in plain words: residual correlations are computed anew for every pair."""
     p = design.place.shape[1]
     posterior = 1 / (precision + 1 / variances)
     effects = effects.copy()
@@ -124,17 +124,20 @@ def naive_sweep(design, effects, order, uniform, normal, precision, variances, s
     return effects
 
 
-def test_a_sweep_is_that_of_the_naive_twin():
+def test_sweeps_are_those_of_the_naive_twin():
     design, _, y = small_design(n=200, p=12)
     rng, n = RNG(2), len(y)
     variances, shares = np.array([0.1, 0.05, 0.02]), np.array([0.6, *[0.4 / len(SETS)] * len(SETS)])
     place = design.place.transpose(1, 0, 2).astype(np.int32)
     effects, residual = np.zeros(len(design.gram), np.float32), design.correlation
     for _ in range(5):
-        draws = (rng.permutation(12), rng.random(12), rng.standard_normal((12, SHAPES)))
-        order, uniform, normal = draws[0].astype(np.int32), *(one.astype(np.float32) for one in draws[1:])
-        before = np.asarray(effects, dtype=float)
-        effects, residual, _, _, _ = module._sweep(
+        order = rng.permuted(np.tile(np.arange(12, dtype=np.int32), (3, 1)), axis=1)
+        uniform, normal = (
+            rng.random((3, 12)).astype(np.float32),
+            rng.standard_normal((3, 12, SHAPES)).astype(np.float32),
+        )
+        twin = np.asarray(effects, dtype=float)
+        effects, residual, chosen, _, _ = module._sweeps(
             design.gram,
             place,
             effects,
@@ -146,9 +149,12 @@ def test_a_sweep_is_that_of_the_naive_twin():
             variances.astype(np.float32),
             np.log(shares).astype(np.float32),
         )
-        twin = naive_sweep(design, before, order, uniform, normal, n / 0.6, variances, shares)
+        for draws in zip(order, uniform, normal, strict=True):
+            twin = naive_sweep(design, twin, *draws, n / 0.6, variances, shares)
         np.testing.assert_allclose(effects, twin, atol=1e-4)
         np.testing.assert_allclose(residual, design.correlation - design.gram @ twin, atol=1e-4)
+        acting = (twin[design.place] != 0).any(axis=0)  # (p, shapes)
+        np.testing.assert_array_equal(np.asarray(chosen), acting @ [4, 2, 1])
     assert np.count_nonzero(effects) > 3
 
 
@@ -158,7 +164,7 @@ def test_moments_are_those_of_the_shapes(monkeypatch):
     columns = values[:, column_order(design, values.shape[1])]
     np.testing.assert_allclose(design.gram, columns.T @ columns / 300, atol=1e-5)
     np.testing.assert_allclose(design.correlation, columns.T @ y / 300, atol=1e-5)
-    for member, j in itertools.product(range(2), range(5)):  # what `_sweep` relies on
+    for member, j in itertools.product(range(2), range(5)):  # what `_sweeps` relies on
         own = design.place[member, j]
         np.testing.assert_allclose(design.gram[np.ix_(own, own)], np.eye(SHAPES), atol=1e-5)
 

@@ -28,8 +28,9 @@ from grip2.statistics.bends import SHAPES, Bends, blocks
 from grip2.statistics.inputs import threads_for
 from grip2.statistics.linear_first import Part
 
-SWEEPS = 1000
+SWEEPS = 800
 BURN_IN = 0.2  # share of the sweeps
+TOGETHER = 4  # sweeps between two draws of noise, sizes and shares
 # Columns of the largest Gram matrix (single precision: 144 MB). Beyond it bends, then pairs, that promise least are left out.
 COLUMNS_MAX = 6000
 ROWS_AT_A_TIME = 4096
@@ -158,19 +159,19 @@ def _sample(design: _Design, n: int, sweeps: int, rng: np.random.Generator) -> _
     noise, variances = 1.0, np.full(SHAPES, EFFECT_VARIANCES / n)
     shares = np.array([0.9, *[0.1 / len(SETS)] * len(SETS)])  # of pairs that do not act, and of each set of shapes
     in_advance = np.array([1.0, *[1.0 / len(SETS)] * len(SETS)])  # pairs, as if counted
-    probability, effect, noises = np.zeros((2, p)), np.zeros((2, p, SHAPES)), 0.0
+    probability, effect, noises, kept = np.zeros((2, p)), np.zeros((2, p, SHAPES)), 0.0, 0
     residual = correlation
-    for sweep in range(sweeps):
+    for sweep in range(0, sweeps, TOGETHER):
         if sweep % REFRESH_SWEEPS == 0:
             residual = _residual(gram, correlation, effects)
-        effects, residual, chosen, found, mean = _sweep(
+        effects, residual, chosen, found, mean = _sweeps(
             gram,
             place,
             effects,
             residual,
-            rng.permutation(p).astype(np.int32),
-            rng.random(p, dtype=np.float32),
-            rng.standard_normal((p, SHAPES), dtype=np.float32),
+            rng.permuted(np.tile(np.arange(p, dtype=np.int32), (TOGETHER, 1)), axis=1),
+            rng.random((TOGETHER, p), dtype=np.float32),
+            rng.standard_normal((TOGETHER, p, SHAPES), dtype=np.float32),
             np.float32(n / noise),
             variances.astype(np.float32),
             np.log(shares).astype(np.float32),
@@ -188,7 +189,7 @@ def _sample(design: _Design, n: int, sweeps: int, rng: np.random.Generator) -> _
             probability += np.asarray(found, dtype=float).T
             effect += np.asarray(mean, dtype=float).transpose(1, 0, 2)
             noises += noise
-    kept = sweeps - first
+            kept += 1
     return _Draws(probability / kept, effect / kept, noises / kept)
 
 
@@ -198,7 +199,7 @@ def _residual(gram: jax.Array, correlation: jax.Array, effects: jax.Array) -> ja
 
 
 @jax.jit
-def _sweep(
+def _sweeps(
     gram: jax.Array,
     place: jax.Array,
     effects: jax.Array,
@@ -210,19 +211,21 @@ def _sweep(
     variances: jax.Array,
     log_shares: jax.Array,
 ) -> tuple[jax.Array, ...]:
-    """Draw every pair anew, given all others.
+    """Draw every pair anew, given all others, once for each row of ``order``; probabilities and effects are means.
 
     Shapes of one column are orthonormal, so given its set of shapes its effects are independent normals, and evidence for a
     set is the sum of that for its shapes. A shape that there is not has no effect, whether it is in the set or not.
     """
-    p, nothing = len(order), len(residual) - 1
+    n_sweeps, p = order.shape
+    nothing = len(residual) - 1
     sets = jnp.asarray(SETS)
     posterior = 1.0 / (precision + 1.0 / variances)  # variance of an effect
     at_zero = 0.5 * jnp.log(posterior / variances)
 
     def pair(i: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         effects, residual, chosen, found, expected = state
-        j = order[i]
+        sweep = i // p
+        j = order[sweep, i % p]
         columns = place[j].reshape(-1)
         there = (place[j] != nothing).astype(jnp.float32)  # (2, shapes)
         before = effects[columns]
@@ -235,11 +238,11 @@ def _sweep(
         turned = log_weight[1].max() > log_weight[0].max()
         ordered = jnp.where(turned, log_weight[::-1], log_weight)
         weight = jax.nn.softmax(jnp.concatenate([ordered.reshape(-1), log_shares[:1]]))
-        drawn = jnp.minimum((jnp.cumsum(weight) <= uniform[j]).sum(), 2 * len(SETS))
+        drawn = jnp.minimum((jnp.cumsum(weight) <= uniform[sweep, j]).sum(), 2 * len(SETS))
         acts = drawn < 2 * len(SETS)
         which = drawn % len(SETS)
         member = jnp.where(turned, 1 - drawn // len(SETS), drawn // len(SETS)) % 2
-        value = acts * sets[which] * there[member] * (mean[member] + jnp.sqrt(posterior) * normal[j])
+        value = acts * sets[which] * there[member] * (mean[member] + jnp.sqrt(posterior) * normal[sweep, j])
         after = jnp.zeros((2, SHAPES)).at[member].set(value).reshape(-1)
         change = after - before
         residual = jax.lax.cond(
@@ -252,12 +255,12 @@ def _sweep(
             effects.at[columns].set(after),
             residual,
             chosen.at[j].set(jnp.where(acts, which + 1, 0)),
-            found.at[j].set((of_sets * real).sum(axis=1)),
-            expected.at[j].set((of_sets @ sets) * mean),
+            found.at[j].add((of_sets * real).sum(axis=1) / n_sweeps),
+            expected.at[j].add((of_sets @ sets) * mean / n_sweeps),
         )
 
     start = (effects, residual, jnp.zeros(p, jnp.int32), jnp.zeros((p, 2)), jnp.zeros((p, 2, SHAPES)))
-    return jax.lax.fori_loop(0, p, pair, start)
+    return jax.lax.fori_loop(0, n_sweeps * p, pair, start)
 
 
 def _prediction(Z: np.ndarray, bends: Bends, effect: np.ndarray) -> np.ndarray:
