@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -246,10 +247,9 @@ def test_sums_of_curves_are_left_to_the_first_part():
     chosen = GRIP2().importance(X, Xk, y, rng=RNG(0)).info["chosen"]["linear"]
     assert chosen["network_learns"] == "rest"
     assert chosen["held_out_loss"]["rest"] < chosen["held_out_loss"]["response"] - 0.02
-    noise = (
-        GRIP2(linear="lasso", **SMALL).importance(X, Xk, rng.standard_normal(800), rng=RNG(0)).info["chosen"]["linear"]
-    )
-    assert set(noise["held_out_loss"]) == {"rest"}, "where nothing is found there is one thing to learn"
+    blind = GRIP2(linear="lasso", **SMALL).importance(X, Xk, rng.standard_normal(800), rng=RNG(0))
+    losses = blind.info["chosen"]["linear"]["held_out_loss"]
+    assert set(losses) == {"response"}, "where nothing is found there is one thing to learn"
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
@@ -371,3 +371,13 @@ def test_progress_moves_all_the_time(monkeypatch, omega):
     assert len(seen) >= 8
     assert min(np.diff(seen)) > 0
     assert seen[-1] == 1
+
+
+def test_a_part_that_predicts_a_constant_explains_nothing():
+    y = standardise(RNG(0).standard_normal(50))
+    held_out = np.arange(10)
+    share = importlib.import_module("grip2.statistics.grip")._held_out_share
+    nothing = Part("additive", np.zeros(4), 0.5, standardise(y - 3), None, [], float(y.std()))
+    assert share(nothing, y, held_out) == pytest.approx(0, abs=1e-12)
+    half = replace(nothing, scale=0.5 * nothing.scale)
+    assert share(half, y, held_out) == pytest.approx(0.75)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 SHAPES = 3  # the column itself, V, S
-BLOCK_COLUMNS = 100  # worked on at a time
+BLOCK_COLUMNS, BLOCK_ENTRIES = 100, 2_000_000  # worked on at a time
 # A shape that the column itself explains but for this share of its deviation (0/1 columns: all of it) is none.
 LEAST_SHAPE = 1e-3
 _TINY = np.finfo(float).tiny
@@ -25,7 +25,7 @@ class Bends(NamedTuple):
     """
 
     cuts: np.ndarray  # (3, columns) quartiles
-    span: np.ndarray  # (2, columns) least and largest value; beyond them bent shapes are constant
+    span: np.ndarray  # (2, columns) least and largest value; beyond them all shapes are constant
     centre: np.ndarray  # (3, columns) mean of the column, of V and of S before they are made orthogonal
     on_column: np.ndarray  # (2, columns) what the column takes of V and of S
     on_v: np.ndarray  # (columns,) what V takes of S
@@ -36,7 +36,7 @@ class Bends(NamedTuple):
         """Shapes of the columns of ``Z`` (rows, columns)."""
         n_columns = Z.shape[1]
         found = cls(*(np.zeros((*size, n_columns)) for size in ((3,), (2,), (3,), (2,), (), (3,))))
-        for here in blocks(n_columns):
+        for here in blocks(n_columns, len(Z)):
             for whole, part in zip(found, _fitted(np.asarray(Z[:, here], dtype=float)), strict=True):
                 whole[..., here] = part
         return found
@@ -52,18 +52,19 @@ class Bends(NamedTuple):
     def of(self, Z: np.ndarray) -> np.ndarray:
         """(3, rows, columns) the shapes at other rows of the same columns."""
         Z = np.asarray(Z, dtype=float)
-        inside = np.clip(Z, *self.span)
+        inside = np.clip(Z, *self.span)  # a value never seen would otherwise outweigh all others
         column = (inside - self.centre[0]) * self.unit[0]
         low, middle, high = (np.maximum(inside - cut, 0.0) for cut in self.cuts)
         v = (middle - self.centre[1] - column * self.on_column[0]) * self.unit[1]
         s = (low - high - self.centre[2] - column * self.on_column[1] - v * self.on_v) * self.unit[2]
-        return np.stack([(Z - self.centre[0]) * self.unit[0], v, s])
+        return np.stack([column, v, s])
 
 
-def blocks(n_columns: int) -> Iterator[slice]:
-    """All columns, some at a time."""
-    for start in range(0, n_columns, BLOCK_COLUMNS):
-        yield slice(start, min(start + BLOCK_COLUMNS, n_columns))
+def blocks(n_columns: int, n_rows: int) -> Iterator[slice]:
+    """All columns, some at a time; fewer of a long table."""
+    width = max(1, min(BLOCK_COLUMNS, BLOCK_ENTRIES // max(1, n_rows)))
+    for start in range(0, n_columns, width):
+        yield slice(start, min(start + width, n_columns))
 
 
 def _fitted(Z: np.ndarray) -> tuple[np.ndarray, ...]:

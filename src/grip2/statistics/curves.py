@@ -83,7 +83,7 @@ def shapes(Z: np.ndarray) -> np.ndarray:
     """``[V, S]`` of every column, (rows, 2 columns): mean 0, deviation 1, uncorrelated with their column and each other."""
     n_columns = Z.shape[1]
     found = np.empty((len(Z), SHAPES * n_columns))
-    for here in blocks(n_columns):
+    for here in blocks(n_columns, len(Z)):
         _, V, S = Bends.fit(Z[:, here]).of(Z[:, here])
         found[:, here] = V
         found[:, here.start + n_columns : here.stop + n_columns] = S
@@ -106,7 +106,7 @@ def _promising_columns(
     judges, fitted = np.sort(order[: len(rows) // 2]), np.sort(order[len(rows) // 2 :])
     against = standardise(residuals[judges])
     promise = np.zeros(2 * p)
-    for here in blocks(2 * p):
+    for here in blocks(2 * p, len(judges)):
         correlation = np.abs(shapes(Z[judges, here]).T @ against).max(axis=1)
         promise[here] = correlation.reshape(SHAPES, -1).max(axis=0)
     kept = np.sort(np.argsort(-np.maximum(promise[:p], promise[p:]), kind="stable")[:most])

@@ -40,6 +40,9 @@ from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
 
 Range = tuple[float, float]
 
+# Parts that explain less than this share of held-out rows leave nothing to choose: the network learns the whole response.
+LEAST_SHARE = 0.01
+
 
 class _Rehearsal(NamedTuple):
     """A short run with rows held out: the schedule it leads to, and how well its network predicts them."""
@@ -294,12 +297,12 @@ class GroupRegularizationPersistence(Statistic):
         before = self._parts(Z, y, task, rng, np.sort(kept))
         parts = self._parts(Z, y, task, rng)
         if parts[0].probability:
-            parts = (replace(parts[0], explained=_held_out_share(before[0], y, kept, held_out)),)
+            parts = (replace(parts[0], explained=_held_out_share(before[0], y, held_out)),)
         candidates = [self.learns]
         if self.learns == "auto":
-            # Parts that predict nothing leave the whole response, or nearly.
-            predicting = all(sum(part.explained for part in some) > 0 for some in (parts, before))
-            candidates = ["rest", "response"] if predicting else ["rest"]
+            # Where parts predict nothing, to subtract what they fitted would add noise.
+            predicting = all(sum(part.explained for part in some) > LEAST_SHARE for some in (parts, before))
+            candidates = ["rest", "response"] if predicting else ["response"]
         stages = split_progress(progress, *[sum(self._calibration_steps()[:2])] * len(candidates))
         rehearsed, losses = {}, {}
         for learns, stage in zip(candidates, stages, strict=True):
@@ -458,9 +461,9 @@ def _is_range(omega: Any) -> bool:
     return np.shape(omega) == (2,) and all(isinstance(end, numbers.Real) for end in omega)
 
 
-def _held_out_share(part: Part, y: np.ndarray, kept: np.ndarray, held_out: np.ndarray) -> float:
-    """Share of the variance of rows held out that a part fitted to the others explains."""
-    null = float(np.mean((y[held_out] - y[kept].mean()) ** 2))
+def _held_out_share(part: Part, y: np.ndarray, held_out: np.ndarray) -> float:
+    """Share of the variance of rows held out that a part fitted to the others explains: 0 if it predicts a constant."""
+    null = float(np.mean((y[held_out] - y.mean()) ** 2))  # what is left has mean 0 over all rows, too
     left = float(np.mean(part.response[held_out] ** 2)) * part.scale**2
     return max(0.0, 1.0 - left / null) if null > 0 else 0.0
 

@@ -33,11 +33,15 @@ BURN_IN = 0.2  # share of the sweeps
 TOGETHER = 4  # sweeps between two draws of noise, sizes and shares
 # Columns of the largest Gram matrix (single precision: 144 MB). Beyond it bends, then pairs, that promise least are left out.
 COLUMNS_MAX = 6000
+LINES_SHARE = 2 / 3
 ROWS_AT_A_TIME = 4096
 # Single precision loses a little with every update of the residual's correlations; they are computed anew this often.
 REFRESH_SWEEPS = 20
-# Prior scale of effects: about three standard errors of one, so that the slab is neither invisible nor empty.
+# Prior scale of effects, in n-ths of the response's variance: about three standard errors of one.
 EFFECT_VARIANCES = 10.0
+# Priors worth so many rows, and a tenth of the rows as acting pairs: with more shapes than rows everything could be fitted.
+NOISE_ROWS = 2.0
+ROWS_PER_ACTING_PAIR = 10.0
 LEAST_NOISE = 1e-6  # share of the response's variance
 LEAST_PRIOR = 1e-6
 
@@ -116,7 +120,7 @@ def _design(Z: np.ndarray, y: np.ndarray, bends: Bends, curves: bool) -> _Design
 def _values(Z: np.ndarray, bends: Bends, shape: np.ndarray, column: np.ndarray) -> np.ndarray:
     """(rows, size) the shapes that take part, in order of shape and column."""
     values = np.empty((len(Z), len(shape)), np.float32)
-    for here in blocks(Z.shape[1]):
+    for here in blocks(Z.shape[1], len(Z)):
         of_block = bends.take(here).of(Z[:, here])
         mine = np.flatnonzero((column >= here.start) & (column < here.stop))
         values[:, mine] = of_block[shape[mine], :, column[mine] - here.start].T
@@ -126,16 +130,17 @@ def _values(Z: np.ndarray, bends: Bends, shape: np.ndarray, column: np.ndarray) 
 def _promising(Z: np.ndarray, y: np.ndarray, bends: Bends, present: np.ndarray) -> np.ndarray:
     """Which shapes of a wide table take part: those of pairs whose shapes correlate most with the response.
 
-    Straight lines come first; the bends of as many pairs as there is room for are added. Pairs are kept as a whole.
+    Straight lines have two thirds of the room, or more if there are few; the rest is for bends. Pairs are kept as a whole.
     """
     p = present.shape[2]
     promise = np.zeros(present.shape).reshape(SHAPES, 2 * p)
-    for here in blocks(2 * p):
+    for here in blocks(2 * p, len(Z)):
         promise[:, here] = np.abs(np.einsum("knj,n->kj", bends.take(here).of(Z[:, here]), y))
     of_pair = (promise.reshape(present.shape) * present).max(axis=1)  # (shapes, p)
     kept = np.zeros(present.shape, dtype=bool)
     room = COLUMNS_MAX // 2
-    lines = np.argsort(-of_pair[0], kind="stable")[: room if p > room else p]
+    for_lines = round(LINES_SHARE * room) if present[1:].any() else room
+    lines = np.argsort(-of_pair[0], kind="stable")[:for_lines]
     kept[0][:, lines] = True
     curved = np.argsort(-of_pair[1:].max(axis=0), kind="stable")[: max(0, (room - len(lines)) // (SHAPES - 1))]
     kept[1:, :, curved] = True
@@ -158,7 +163,9 @@ def _sample(design: _Design, n: int, sweeps: int, rng: np.random.Generator) -> _
     effects = jnp.zeros(size + 1, jnp.float32)
     noise, variances = 1.0, np.full(SHAPES, EFFECT_VARIANCES / n)
     shares = np.array([0.9, *[0.1 / len(SETS)] * len(SETS)])  # of pairs that do not act, and of each set of shapes
-    in_advance = np.array([1.0, *[1.0 / len(SETS)] * len(SETS)])  # pairs, as if counted
+    in_advance = np.full(len(SETS) + 1, 1.0 / len(SETS))  # pairs, as if counted
+    in_advance[0] = max(1.0, ROWS_PER_ACTING_PAIR * p / n)
+    has_shapes = (design.place != size).any(axis=(0, 2))
     probability, effect, noises, kept = np.zeros((2, p)), np.zeros((2, p, SHAPES)), 0.0, 0
     residual = correlation
     for sweep in range(0, sweeps, TOGETHER):
@@ -179,11 +186,11 @@ def _sample(design: _Design, n: int, sweeps: int, rng: np.random.Generator) -> _
         drawn = np.asarray(effects, dtype=float)
         of_pairs = drawn[design.place]  # (2, p, shapes)
         unexplained = 1.0 - drawn @ (design.correlation + np.asarray(residual, dtype=float))
-        noise = max(unexplained, LEAST_NOISE) * n / (2.0 * rng.gamma(0.5 * n + 1.0))
+        noise = (max(unexplained, LEAST_NOISE) * n + NOISE_ROWS) / (2.0 * rng.gamma(0.5 * (n + NOISE_ROWS)))
         acting = np.count_nonzero(of_pairs, axis=(0, 1))
-        spread = 0.5 * (of_pairs**2).sum(axis=(0, 1)) + 0.5 * EFFECT_VARIANCES * noise / n
-        variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), noise / n, 10.0)
-        counts = np.bincount(np.asarray(chosen), minlength=len(SETS) + 1)
+        spread = 0.5 * (of_pairs**2).sum(axis=(0, 1)) + 0.5 * EFFECT_VARIANCES / n
+        variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), 0.01 / n, 10.0)
+        counts = np.bincount(np.asarray(chosen)[has_shapes], minlength=len(SETS) + 1)
         shares = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
         if sweep >= first:
             probability += np.asarray(found, dtype=float).T
@@ -268,7 +275,7 @@ def _prediction(Z: np.ndarray, bends: Bends, effect: np.ndarray) -> np.ndarray:
     weights = effect.transpose(2, 0, 1).reshape(SHAPES, -1)
     used = np.flatnonzero(weights.any(axis=0))
     fitted = np.zeros(len(Z))
-    for here in blocks(len(used)):
+    for here in blocks(len(used), len(Z)):
         columns = used[here]
         fitted += np.einsum("knj,kj->n", bends.take(columns).of(Z[:, columns]), weights[:, columns])
     return fitted
