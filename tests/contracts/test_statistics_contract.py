@@ -22,7 +22,7 @@ from grip2.statistics import Ensemble, FromEstimator, Statistic, registry
 # Applied to whichever of these parameters a statistic has.
 QUICK = {
     "omega": (1e-2, 1e-1), "steps": 150, "epochs": 2, "hidden": 8, "depth": 1, "batch_size": 32,
-    "block_size": 10, "learning_rate": 1e-2, "n_trees": 20, "n_lambdas": 25, "rows": 64, "background": 16,
+    "block_size": 10, "learning_rate": 1e-2, "n_trees": 20, "sweeps": 100, "n_lambdas": 25, "rows": 64, "background": 16,
 }  # fmt: skip
 FALSE_ALARM = 1e-4
 
@@ -40,7 +40,8 @@ def statistic_for(name: str, task: str = "regression") -> Statistic:
     return quick(name)
 
 
-NAMES = [*registry.names(), "ensemble", "estimator"]
+POSTERIOR = "grip2.statistics.pair_posterior:PairPosterior"  # known by its place only
+NAMES = [*registry.names(), "ensemble", "estimator", POSTERIOR]
 
 
 def easy(n: int, p: int, task: str = "regression", n_classes: int = 2, signals: int = 2, seed: int = 0):
@@ -56,7 +57,7 @@ def easy(n: int, p: int, task: str = "regression", n_classes: int = 2, signals: 
 def test_every_public_statistic_is_under_contract():
     public = {value for name in statistics.__all__ if not inspect.isabstract(value := getattr(statistics, name))}
     covered = {type(statistic_for(name)) for name in NAMES}
-    assert public == covered
+    assert public == covered - {type(statistic_for(POSTERIOR))}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,7 +14,8 @@ from grip2.filter import knockoff_threshold, select
 from grip2.metrics import power
 from grip2.statistics import MALD, Ensemble, FromEstimator, registry
 
-QUICK = ("lcd", "lapa", "estimator")
+POSTERIOR = "grip2.statistics.pair_posterior:PairPosterior"
+QUICK = ("lcd", "lapa", "estimator", POSTERIOR)
 
 
 def build(name: str, task: str):
@@ -30,7 +31,7 @@ def build(name: str, task: str):
     "name",
     [
         pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
-        for name in [*registry.names(), "ensemble", "estimator"]
+        for name in [*registry.names(), "ensemble", "estimator", POSTERIOR]
     ],
 )
 def test_power(name, task):

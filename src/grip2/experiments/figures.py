@@ -39,6 +39,7 @@ _LOOK: dict[str, tuple[str, str, str, Any]] = {
     "lcd": ("LCD", "#56B4E9", "P", (0, (4, 1.5))),
     "mald": ("MALD", "#009E73", "^", "-"),
     "shap": ("SHAP", "#CC79A7", "v", "-"),
+    "posterior": ("Additive model", "#882255", "p", (0, (4, 1.5))),
     "rf": ("Random forest", "#0072B2", "h", (0, (4, 1.5))),
     "nothing": ("nothing", "#9A9A9A", "x", (0, (1, 1.2))),
     "deeppink": ("DeepPINK", "#000000", "X", (0, (1, 1.2))),
