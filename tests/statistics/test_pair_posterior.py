@@ -15,7 +15,7 @@ from grip2.statistics import pair_posterior as module
 from grip2.statistics.base import standardise
 from grip2.statistics.bends import SHAPES, Bends
 from grip2.statistics.inputs import paired_inputs
-from grip2.statistics.pair_posterior import SETS, fit_pair_posterior
+from grip2.statistics.pair_posterior import SETS, PairPosterior, class_probabilities, fit_pair_posterior
 
 RNG = np.random.default_rng
 
@@ -326,3 +326,17 @@ def test_heavy_tails_do_not_spoil_predictions(seed):
     part = fit_pair_posterior(paired_inputs(X, Xk), y, rng=RNG(0), rows=np.arange(80, 400))
     left = part.response * part.scale
     assert np.var(left[:80]) < 0.3 * np.var(y[:80])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes(classes):
+    X, Xk, y, truth = signal_table("absolute values", n=2000)
+    y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
+    W = PairPosterior().importance(X, Xk, y, rng=RNG(0), task="classification").W
+    assert power(knockoff_threshold(W, 0.1) <= W, truth) >= 0.9
+    rows = np.arange(1600)
+    found = class_probabilities(paired_inputs(X, Xk), y, rng=RNG(0), rows=rows, sweeps=100)
+    other = np.where(np.arange(2000) < 1600, y, y[::-1])  # rows that are not fitted are not looked at
+    np.testing.assert_array_equal(
+        class_probabilities(paired_inputs(X, Xk), other, rng=RNG(0), rows=rows, sweeps=100), found
+    )

@@ -35,7 +35,7 @@ from grip2.statistics.curves import fit_curves
 from grip2.statistics.inputs import distinct, paired_inputs, response
 from grip2.statistics.linear_first import Part, combined, describe, fit_lasso
 from grip2.statistics.network_problem import LEARNS, Problem, after_parts, stacked
-from grip2.statistics.pair_posterior import SWEEPS, fit_pair_posterior
+from grip2.statistics.pair_posterior import SWEEPS, class_probabilities, fit_pair_posterior
 from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
 
 Range = tuple[float, float]
@@ -90,11 +90,11 @@ class GroupRegularizationPersistence(Statistic):
         For ``omega="gradient_ratio"``. Paper: (0.01, 0.20), or (0.01, 1) where knockoffs are approximate.
     block_tolerance : float
         For ``block_size="auto"``: the paper's delta, relative to the mean group norm.
-    linear : "auto", "posterior", "lasso" or None
+    linear : "posterior", "lasso" or None
         What takes the effects of single features before the network is trained (not in the paper); importances are added, each
         weighted by the share of the response it explains on held-out rows. "posterior": a Bayesian additive model (see
-        `grip2.statistics.pair_posterior`), for regression only. "lasso": a cross-validated lasso. "auto": the first for
-        regression, the second for classes. None: the network alone, as in the paper.
+        `grip2.statistics.pair_posterior`); for classes, logits are those of lassos. "lasso": cross-validated lassos.
+        None: the network alone, as in the paper.
     curves : bool
         Before the network, bent shapes of every column too (see `grip2.statistics.bends`), for which a network needs many
         more rows. False: straight lines only.
@@ -130,7 +130,7 @@ class GroupRegularizationPersistence(Statistic):
         warmup: int = 0,
         gradient_ratio: Range = (0.01, 0.20),
         block_tolerance: float = 0.01,
-        linear: str | None = "auto",
+        linear: str | None = "posterior",
         curves: bool = True,
         learns: str = "auto",
     ) -> None:
@@ -263,10 +263,6 @@ class GroupRegularizationPersistence(Statistic):
         """
         held_out, ratio, pilot = self._calibration_steps()
         for_schedule, for_block = split_progress(progress, held_out + ratio, pilot)
-        if task == "classification" and self.linear == "posterior":
-            raise ValueError(
-                f"{type(self).__name__}: linear='posterior' is for regression; use 'auto' or 'lasso' for classes."
-            )
         target = response(y, task)
         choose = self._choose_network if self.linear is None else self._choose_network_after_parts
         problem, config, chosen = choose(Z, target, task, rng, for_schedule)
@@ -296,7 +292,7 @@ class GroupRegularizationPersistence(Statistic):
         kept, held_out = split_rows(len(Z), stream(rng, "held-out rows"))
         before = self._parts(Z, y, task, rng, np.sort(kept))
         parts = self._parts(Z, y, task, rng)
-        if parts[0].probability:
+        if parts[0].probability and task == "regression":
             parts = (replace(parts[0], explained=_held_out_share(before[0], y, held_out)),)
         candidates = [self.learns]
         if self.learns == "auto":
@@ -326,11 +322,25 @@ class GroupRegularizationPersistence(Statistic):
         self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, rows: np.ndarray | None = None
     ) -> tuple[Part, ...]:
         """What comes before the network, fitted on some of the rows or on all."""
-        if self.linear == "posterior" or (self.linear == "auto" and task == "regression"):
-            sweeps = SWEEPS if rows is None else SWEEPS // 2  # of the rehearsal only the prediction counts
-            for_posterior = stream(rng, "posterior")
-            part = fit_pair_posterior(Z, y, rng=for_posterior, rows=rows, curves=bool(self.curves), sweeps=sweeps)
-            return (part,)
+        settings: dict[str, Any] = {
+            "rows": rows,
+            "curves": bool(self.curves),
+            "sweeps": SWEEPS if rows is None else SWEEPS // 2,
+        }
+        if self.linear == "posterior" and task == "regression":
+            return (fit_pair_posterior(Z, y, rng=stream(rng, "posterior"), **settings),)
+        lassos = self._lassos(Z, y, task, rng, rows)
+        if self.linear == "lasso":
+            return lassos
+        # Logits and shares are those of the lassos, which know what a class is; probabilities find more.
+        found = class_probabilities(Z, y, rng=stream(rng, "posterior"), **settings)
+        explained = sum(part.explained for part in lassos)
+        penalties = [penalty for part in lassos for penalty in part.penalty]
+        return (Part("additive", found, explained, y, lassos[-1].offset, penalties, probability=True),)
+
+    def _lassos(
+        self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, rows: np.ndarray | None
+    ) -> tuple[Part, ...]:
         first = fit_lasso(Z, y, task=task, rng=stream(rng, "lasso"), rows=rows)
         if not self.curves:
             return (first,)
@@ -390,8 +400,8 @@ class GroupRegularizationPersistence(Statistic):
                 raise ValueError(
                     f"{who}: {self.steps} steps hold no whole block of {self.block_size}; give more steps."
                 )
-        if self.linear not in ("auto", "posterior", "lasso", None):
-            raise ValueError(f"{who}: linear must be 'auto', 'posterior', 'lasso' or None, got {self.linear!r}.")
+        if self.linear not in ("posterior", "lasso", None):
+            raise ValueError(f"{who}: linear must be 'posterior', 'lasso' or None, got {self.linear!r}.")
         if not isinstance(self.curves, bool | np.bool_):
             raise ValueError(f"{who}: curves must be True or False, got {self.curves!r}.")
         if self.learns not in ("auto", *LEARNS):

@@ -17,7 +17,7 @@ and noise are: all of it is drawn along with the effects, and nothing is left to
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -81,15 +81,26 @@ class PairPosterior(Statistic):
         check_whole(self, "sweeps")
         if not isinstance(self.curves, bool | np.bool_):
             raise ValueError(f"PairPosterior: curves must be True or False, got {self.curves!r}.")
-        Z = paired_inputs(X, Xk, np.float32)
-        targets = [y] if task == "regression" else one_against_rest(y)
-        parts = [
-            fit_pair_posterior(Z, standardise(target), rng=rng, curves=bool(self.curves), sweeps=self.sweeps)
-            for target in targets
-        ]
-        strength = np.sum([part.strength for part in parts], axis=0)
-        info = {"chosen": {"explained_in_sample": [part.explained for part in parts]}}
-        return Importance(strength[: X.shape[1]], strength[X.shape[1] :], info)
+        Z, p = paired_inputs(X, Xk, np.float32), X.shape[1]
+        fit = class_probabilities if task == "classification" else _probabilities
+        strength = fit(Z, y, rng=rng, curves=bool(self.curves), sweeps=self.sweeps)
+        return Importance(strength[:p], strength[p:])
+
+
+def class_probabilities(
+    Z: np.ndarray, y: np.ndarray, *, rng: np.random.Generator, rows: np.ndarray | None = None, **settings: Any
+) -> np.ndarray:
+    """(2p,) for class numbers ``y``: probabilities of acting on the 0/1 indicator of a class, summed over classes.
+
+    An indicator is no normal variable; that can cost power and nothing else.
+    """
+    labels = [label if rows is None else label[rows] for label in one_against_rest(y)]
+    own = Z if rows is None else Z[rows]
+    return np.sum([_probabilities(own, label, rng=rng, **settings) for label in labels], axis=0)
+
+
+def _probabilities(Z: np.ndarray, y: np.ndarray, **settings: Any) -> np.ndarray:
+    return fit_pair_posterior(Z, standardise(y), **settings).strength
 
 
 def fit_pair_posterior(
