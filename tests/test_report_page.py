@@ -22,11 +22,15 @@ def test_the_share_of_every_part_is_told():
     text = page(GRIP2(steps=50, hidden=4))
     assert "Where the signal lies" in text
     shares = {words: float(share) for words, share in re.findall(r"<td>([^<]*)</td><td>([\d.]+) %</td>", text)}
+    assert shares["an additive model (straight lines and curves of single features)"] > 70
+    assert len(shares) == 2
+    assert "Of the first of several runs" not in text
+    text = page(GRIP2(steps=50, hidden=4, linear="lasso"))
+    shares = {words: float(share) for words, share in re.findall(r"<td>([^<]*)</td><td>([\d.]+) %</td>", text)}
     assert shares["a lasso on the features (straight lines)"] > 50
     assert shares["a lasso on bent features (curves of single features)"] > 10
     assert len(shares) == 3
-    assert "Of the first of several runs" not in text
-    text = page(Ensemble(GRIP2(steps=50, hidden=4, curves=False), 2))
+    text = page(Ensemble(GRIP2(steps=50, hidden=4, linear="lasso", curves=False), 2))
     assert "Of the first of several runs" in text
     assert "curves of single features" not in text
 
@@ -41,7 +45,7 @@ def test_what_the_network_learned_is_told():
     for sentence, where in (
         ("the network on what is left", rest),
         ("was taken out before", rest),
-        ("the network on the whole response, led by the lassos", whole),
-        ("holds what the lassos explain too", whole),
+        ("the network on the whole response, led by what was found", whole),
+        ("holds what the others explain too", whole),
     ):
         assert [sentence in text for text in (rest, whole)] == [where is rest, where is whole]

@@ -191,7 +191,7 @@ def test_automatic_settings_are_reported():
         ({"block_size": "long"}, "block_size must be a whole number of at least 1 or None or 'auto'"),
         ({"omega": (0.01, 0.1), "hidden": 0}, "hidden"),
         ({"omega": "gradient_ratio", "gradient_ratio": (0.2, 0.1)}, "r_min < r_max"),
-        ({"linear": "ridge"}, "linear must be 'lasso' or None"),
+        ({"linear": "ridge"}, "linear must be 'posterior', 'lasso' or None"),
         ({"learns": "all"}, "learns must be one of auto, rest, response, got 'all'"),
     ],
 )

@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 
 from grip2.filter import knockoff_threshold
 from grip2.metrics import power
+from grip2.network.pair_sweeps import PairSweeps
 from grip2.statistics import LassoCoefficient
 from grip2.statistics import pair_posterior as module
 from grip2.statistics.base import standardise
@@ -55,26 +56,20 @@ def exact_probabilities(design, columns, y, noise, variances, shares):
 
 
 def sampled_probabilities(design, n, noise, variances, shares, sweeps, broken=False):
-    """The same by `_sweeps` with everything but the pairs held fixed."""
+    """The same by `PairSweeps` with everything but the pairs held fixed."""
     rng, p = RNG(1), design.place.shape[1]
-    place = design.place.transpose(1, 0, 2).astype(np.int32)
     gram = np.diag(np.diag(design.gram)) if broken else design.gram
-    effects, residual = np.zeros(len(gram), np.float32), design.correlation
+    sampler = PairSweeps(gram, design.correlation, design.place, SETS)
     found = np.zeros((p, 2))
     for _ in range(sweeps):
-        effects, residual, _, probability, _ = module._sweeps(
-            gram,
-            place,
-            effects,
-            residual,
-            rng.permutation(p).astype(np.int32)[None],
-            rng.random((1, p), dtype=np.float32),
-            rng.standard_normal((1, p, SHAPES), dtype=np.float32),
-            np.float32(n / noise),
-            variances.astype(np.float32),
-            np.log(shares).astype(np.float32),
-        )
-        found += np.asarray(probability)
+        found += sampler.draw(
+            order=rng.permutation(p).astype(np.int32)[None],
+            uniform=rng.random((1, p), dtype=np.float32),
+            normal=rng.standard_normal((1, p, SHAPES), dtype=np.float32),
+            precision=n / noise,
+            variances=variances,
+            log_shares=np.log(shares),
+        ).probability
     return found.T / sweeps
 
 
@@ -103,7 +98,7 @@ def column_order(design, n_values):
 
 
 def naive_sweep(design, effects, order, uniform, normal, precision, variances, shares):
-    """`_sweeps` in plain words: residual correlations are computed anew for every pair."""
+    """`PairSweeps` in plain words: residual correlations are computed anew for every pair."""
     p = design.place.shape[1]
     posterior = 1 / (precision + 1 / variances)
     effects = effects.copy()
@@ -128,34 +123,30 @@ def test_sweeps_are_those_of_the_naive_twin():
     design, _, y = small_design(n=200, p=12)
     rng, n = RNG(2), len(y)
     variances, shares = np.array([0.1, 0.05, 0.02]), np.array([0.6, *[0.4 / len(SETS)] * len(SETS)])
-    place = design.place.transpose(1, 0, 2).astype(np.int32)
-    effects, residual = np.zeros(len(design.gram), np.float32), design.correlation
+    sampler = PairSweeps(design.gram, design.correlation, design.place, SETS)
+    twin = np.zeros(len(design.gram))
     for _ in range(5):
         order = rng.permuted(np.tile(np.arange(12, dtype=np.int32), (3, 1)), axis=1)
         uniform, normal = (
             rng.random((3, 12)).astype(np.float32),
             rng.standard_normal((3, 12, SHAPES)).astype(np.float32),
         )
-        twin = np.asarray(effects, dtype=float)
-        effects, residual, chosen, _, _ = module._sweeps(
-            design.gram,
-            place,
-            effects,
-            residual,
-            order,
-            uniform,
-            normal,
-            np.float32(n / 0.6),
-            variances.astype(np.float32),
-            np.log(shares).astype(np.float32),
+        draw = sampler.draw(
+            order=order,
+            uniform=uniform,
+            normal=normal,
+            precision=n / 0.6,
+            variances=variances,
+            log_shares=np.log(shares),
         )
         for draws in zip(order, uniform, normal, strict=True):
             twin = naive_sweep(design, twin, *draws, n / 0.6, variances, shares)
-        np.testing.assert_allclose(effects, twin, atol=1e-4)
-        np.testing.assert_allclose(residual, design.correlation - design.gram @ twin, atol=1e-4)
+        np.testing.assert_allclose(draw.effects, twin, atol=1e-4)
+        np.testing.assert_allclose(draw.residual, design.correlation - design.gram @ twin, atol=1e-4)
         acting = (twin[design.place] != 0).any(axis=0)  # (p, shapes)
-        np.testing.assert_array_equal(np.asarray(chosen), acting @ [4, 2, 1])
-    assert np.count_nonzero(effects) > 3
+        np.testing.assert_array_equal(draw.chosen, acting @ [4, 2, 1])
+        twin = draw.effects.astype(float)  # rounding shall not add up
+    assert np.count_nonzero(twin) > 3
 
 
 def test_moments_are_those_of_the_shapes(monkeypatch):
@@ -164,7 +155,7 @@ def test_moments_are_those_of_the_shapes(monkeypatch):
     columns = values[:, column_order(design, values.shape[1])]
     np.testing.assert_allclose(design.gram, columns.T @ columns / 300, atol=1e-5)
     np.testing.assert_allclose(design.correlation, columns.T @ y / 300, atol=1e-5)
-    for member, j in itertools.product(range(2), range(5)):  # what `_sweeps` relies on
+    for member, j in itertools.product(range(2), range(5)):  # what the sweeps rely on
         own = design.place[member, j]
         np.testing.assert_allclose(design.gram[np.ix_(own, own)], np.eye(SHAPES), atol=1e-5)
 
@@ -285,10 +276,10 @@ def test_columns_of_two_values_and_constant_ones():
     assert len(design.gram) == 22 + 1
 
 
-@pytest.mark.parametrize("n", [2, 3, 5])
-def test_a_handful_of_rows(n):
+@pytest.mark.parametrize(("n", "sweeps"), [(2, 50), (3, 50), (5, 50), (50, 1), (50, 3), (50, 6)])
+def test_a_handful_of_rows_or_sweeps(n, sweeps):
     X, Xk = RNG(0).standard_normal((2, n, 4))
-    part = fit_pair_posterior(paired_inputs(X, Xk), standardise(X[:, 0]), rng=RNG(0), sweeps=50)
+    part = fit_pair_posterior(paired_inputs(X, Xk), standardise(X[:, 0]), rng=RNG(0), sweeps=sweeps)
     assert np.isfinite(part.strength).all()
     assert np.isfinite(part.response).all()
 

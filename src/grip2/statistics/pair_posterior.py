@@ -19,10 +19,9 @@ from __future__ import annotations
 import itertools
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from grip2.network.pair_sweeps import PairSweeps
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic, check_whole, standardise
 from grip2.statistics.bends import SHAPES, Bends, blocks
@@ -37,7 +36,7 @@ COLUMNS_MAX = 6000
 LINES_SHARE = 2 / 3
 ROWS_AT_A_TIME = 4096
 # Single precision loses a little with every update of the residual's correlations; they are computed anew this often.
-REFRESH_SWEEPS = 20
+REFRESH_ROUNDS = 5  # of several sweeps
 # Prior scale of effects, in n-ths of the response's variance: about three standard errors of one.
 EFFECT_VARIANCES = 10.0
 # Priors worth so many rows, and a tenth of the rows as acting pairs: with more shapes than rows everything could be fitted.
@@ -152,9 +151,8 @@ class _Design(NamedTuple):
 def _design(Z: np.ndarray, y: np.ndarray, bends: Bends, curves: bool) -> _Design:
     p, n = Z.shape[1] // 2, len(Z)
     present = bends.present().reshape(SHAPES, 2, p)
-    present[1:] &= (
-        present[1:].all(axis=1, keepdims=True) & curves
-    )  # a bend that one member lacks would favour the other
+    # A bend that one member lacks would favour the other.
+    present[1:] &= present[1:].all(axis=1, keepdims=True) & curves
     if present.sum() > COLUMNS_MAX:
         present &= _promising(Z, y, bends, present)
     shape, column = np.nonzero(present.reshape(SHAPES, 2 * p))
@@ -211,117 +209,42 @@ class _Draws(NamedTuple):
 
 def _sample(design: _Design, n: int, sweeps: int, rng: np.random.Generator) -> _Draws:
     """Gibbs sampling: pair after pair in random order, then noise, sizes of effects and shares of the sets of shapes."""
-    size, p, first = len(design.correlation) - 1, design.place.shape[1], round(BURN_IN * sweeps)
-    place = jnp.asarray(design.place.transpose(1, 0, 2), jnp.int32)  # (p, 2, shapes)
-    gram, correlation = jnp.asarray(design.gram), jnp.asarray(design.correlation)
-    effects = jnp.zeros(size + 1, jnp.float32)
+    size, p = len(design.correlation) - 1, design.place.shape[1]
+    sampler = PairSweeps(design.gram, design.correlation, design.place, SETS)
     noise, variances = 1.0, np.full(SHAPES, EFFECT_VARIANCES / n)
     shares = np.array([0.9, *[0.1 / len(SETS)] * len(SETS)])  # of pairs that do not act, and of each set of shapes
     in_advance = np.full(len(SETS) + 1, 1.0 / len(SETS))  # pairs, as if counted
     in_advance[0] = max(1.0, ROWS_PER_ACTING_PAIR * p / n)
     has_shapes = (design.place != size).any(axis=(0, 2))
-    probability, effect, noises, kept = np.zeros((2, p)), np.zeros((2, p, SHAPES)), 0.0, 0
-    residual = correlation
-    for sweep in range(0, sweeps, TOGETHER):
-        if sweep % REFRESH_SWEEPS == 0:
-            residual = _residual(gram, correlation, effects)
-        effects, residual, chosen, found, mean = _sweeps(
-            gram,
-            place,
-            effects,
-            residual,
-            rng.permuted(np.tile(np.arange(p, dtype=np.int32), (TOGETHER, 1)), axis=1),
-            rng.random((TOGETHER, p), dtype=np.float32),
-            rng.standard_normal((TOGETHER, p, SHAPES), dtype=np.float32),
-            np.float32(n / noise),
-            variances.astype(np.float32),
-            np.log(shares).astype(np.float32),
+    probability, effect, noises = np.zeros((2, p)), np.zeros((2, p, SHAPES)), 0.0
+    rounds = -(-sweeps // TOGETHER)
+    first = int(BURN_IN * rounds)
+    for k in range(rounds):
+        if k % REFRESH_ROUNDS == 0:
+            sampler.refresh()
+        draw = sampler.draw(
+            order=rng.permuted(np.tile(np.arange(p, dtype=np.int32), (TOGETHER, 1)), axis=1),
+            uniform=rng.random((TOGETHER, p), dtype=np.float32),
+            normal=rng.standard_normal((TOGETHER, p, SHAPES), dtype=np.float32),
+            precision=n / noise,
+            variances=variances,
+            log_shares=np.log(shares),
         )
-        drawn = np.asarray(effects, dtype=float)
+        drawn = draw.effects.astype(float)
         of_pairs = drawn[design.place]  # (2, p, shapes)
-        unexplained = 1.0 - drawn @ (design.correlation + np.asarray(residual, dtype=float))
+        unexplained = 1.0 - drawn @ (design.correlation + draw.residual.astype(float))
         noise = (max(unexplained, LEAST_NOISE) * n + NOISE_ROWS) / (2.0 * rng.gamma(0.5 * (n + NOISE_ROWS)))
         acting = np.count_nonzero(of_pairs, axis=(0, 1))
         spread = 0.5 * (of_pairs**2).sum(axis=(0, 1)) + 0.5 * EFFECT_VARIANCES / n
         variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), 0.01 / n, 10.0)
-        counts = np.bincount(np.asarray(chosen)[has_shapes], minlength=len(SETS) + 1)
+        counts = np.bincount(draw.chosen[has_shapes], minlength=len(SETS) + 1)
         shares = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
-        if sweep >= first:
-            probability += np.asarray(found, dtype=float).T
-            effect += np.asarray(mean, dtype=float).transpose(1, 0, 2)
+        if k >= first:
+            probability += draw.probability.T
+            effect += draw.mean_effect.transpose(1, 0, 2)
             noises += noise
-            kept += 1
+    kept = rounds - first
     return _Draws(probability / kept, effect / kept, noises / kept)
-
-
-@jax.jit
-def _residual(gram: jax.Array, correlation: jax.Array, effects: jax.Array) -> jax.Array:
-    return correlation - gram @ effects
-
-
-@jax.jit
-def _sweeps(
-    gram: jax.Array,
-    place: jax.Array,
-    effects: jax.Array,
-    residual: jax.Array,
-    order: jax.Array,
-    uniform: jax.Array,
-    normal: jax.Array,
-    precision: jax.Array,
-    variances: jax.Array,
-    log_shares: jax.Array,
-) -> tuple[jax.Array, ...]:
-    """Draw every pair anew, given all others, once for each row of ``order``; probabilities and effects are means.
-
-    Shapes of one column are orthonormal, so given its set of shapes its effects are independent normals, and evidence for a
-    set is the sum of that for its shapes. A shape that there is not has no effect, whether it is in the set or not.
-    """
-    n_sweeps, p = order.shape
-    nothing = len(residual) - 1
-    sets = jnp.asarray(SETS)
-    posterior = 1.0 / (precision + 1.0 / variances)  # variance of an effect
-    at_zero = 0.5 * jnp.log(posterior / variances)
-
-    def pair(i: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        effects, residual, chosen, found, expected = state
-        sweep = i // p
-        j = order[sweep, i % p]
-        columns = place[j].reshape(-1)
-        there = (place[j] != nothing).astype(jnp.float32)  # (2, shapes)
-        before = effects[columns]
-        # Correlations with what is left if the pair does not act.
-        own = residual[columns] + gram[columns[:, None], columns] @ before
-        mean = posterior * precision * own.reshape(2, SHAPES) * there
-        evidence = (at_zero + 0.5 * mean**2 / posterior) * there
-        log_weight = log_shares[1:] - jnp.log(2.0) + evidence @ sets.T  # (2, sets)
-        # The likelier member comes first, so that one uniform draw leads to the same member whichever is called the original.
-        turned = log_weight[1].max() > log_weight[0].max()
-        ordered = jnp.where(turned, log_weight[::-1], log_weight)
-        weight = jax.nn.softmax(jnp.concatenate([ordered.reshape(-1), log_shares[:1]]))
-        drawn = jnp.minimum((jnp.cumsum(weight) <= uniform[sweep, j]).sum(), 2 * len(SETS))
-        acts = drawn < 2 * len(SETS)
-        which = drawn % len(SETS)
-        member = jnp.where(turned, 1 - drawn // len(SETS), drawn // len(SETS)) % 2
-        value = acts * sets[which] * there[member] * (mean[member] + jnp.sqrt(posterior) * normal[sweep, j])
-        after = jnp.zeros((2, SHAPES)).at[member].set(value).reshape(-1)
-        change = after - before
-        residual = jax.lax.cond(
-            jnp.any(change != 0), lambda r: r - change @ gram[columns], lambda r: r, residual
-        )  # most pairs neither did nor do act
-        of_sets = weight[:-1].reshape(2, len(SETS))
-        of_sets = jnp.where(turned, of_sets[::-1], of_sets)
-        real = (there @ sets.T) > 0  # sets with a shape that there is
-        return (
-            effects.at[columns].set(after),
-            residual,
-            chosen.at[j].set(jnp.where(acts, which + 1, 0)),
-            found.at[j].add((of_sets * real).sum(axis=1) / n_sweeps),
-            expected.at[j].add((of_sets @ sets) * mean / n_sweeps),
-        )
-
-    start = (effects, residual, jnp.zeros(p, jnp.int32), jnp.zeros((p, 2)), jnp.zeros((p, 2, SHAPES)))
-    return jax.lax.fori_loop(0, n_sweeps * p, pair, start)
 
 
 def _prediction(Z: np.ndarray, bends: Bends, effect: np.ndarray) -> np.ndarray:
