@@ -12,7 +12,7 @@ from grip2.statistics import curves as module
 from grip2.statistics.base import standardise
 from grip2.statistics.curves import fit_curves, shapes
 from grip2.statistics.inputs import paired_inputs
-from grip2.statistics.linear_first import fit_lasso
+from grip2.statistics.lasso_first import fit_lasso
 
 RNG = np.random.default_rng
 

@@ -75,7 +75,7 @@ def test_members_trained_as_a_batch_are_those_trained_alone(statistic):
 
 def test_members_of_large_networks_share_what_comes_before_them(monkeypatch):
     """Above the size of batches: one additive model of all rows and one of those kept, and members that are those of a batch."""
-    module = importlib.import_module("grip2.statistics.grip")
+    module = importlib.import_module("grip2.statistics.before_network")
     fitted, fit = [], module.fit_pair_posterior
     monkeypatch.setattr(module, "fit_pair_posterior", lambda *args, **more: fitted.append(1) or fit(*args, **more))
     statistic = Ensemble(GRIP2((1e-2, 1e-1), steps=40, hidden=4, depth=1, batch_size=16, block_size=5), 2)

@@ -19,7 +19,8 @@ from grip2.statistics.base import standardise
 from grip2.statistics.bends import Bends, blocks
 from grip2.statistics.inputs import one_against_rest, threads_for
 from grip2.statistics.lasso_cv import GRAM_COLUMNS_MAX, draw_folds, lasso_cv
-from grip2.statistics.linear_first import FOLDS, Part
+from grip2.statistics.lasso_first import FOLDS
+from grip2.statistics.parts import Part
 
 SHAPES = 2  # bent ones
 # Numbers that the shapes of all columns may take in memory; beyond it the pairs that promise least are left out.

@@ -31,11 +31,10 @@ from grip2.network.sizes import AUTOMATIC, automatic_block_size
 from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance, Surface
 from grip2.statistics.base import Progress, Statistic, check_whole, split_progress
-from grip2.statistics.curves import fit_curves
+from grip2.statistics.before_network import fit_parts
 from grip2.statistics.inputs import distinct, paired_inputs, response
-from grip2.statistics.linear_first import Part, combined, describe, fit_lasso
 from grip2.statistics.network_problem import LEARNS, Problem, after_parts, stacked
-from grip2.statistics.pair_posterior import SWEEPS, class_probabilities, fit_pair_posterior
+from grip2.statistics.parts import combined, describe, held_out_share
 from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
 
 Range = tuple[float, float]
@@ -290,10 +289,11 @@ class GroupRegularizationPersistence(Statistic):
         config = self._config()
         for_rehearsals = stream(rng, "rehearsals")
         kept, held_out = split_rows(len(Z), stream(rng, "held-out rows"))
-        before = self._parts(Z, y, task, rng, np.sort(kept))
-        parts = self._parts(Z, y, task, rng)
+        settings: dict[str, Any] = {"linear": self.linear, "curves": bool(self.curves), "task": task, "rng": rng}
+        before = fit_parts(Z, y, rows=np.sort(kept), **settings)
+        parts = fit_parts(Z, y, **settings)
         if parts[0].probability and task == "regression":
-            parts = (replace(parts[0], explained=_held_out_share(before[0], y, held_out)),)
+            parts = (replace(parts[0], explained=held_out_share(before[0], y, held_out)),)
         candidates = [self.learns]
         if self.learns == "auto":
             # Where parts predict nothing, to subtract what they fitted would add noise.
@@ -317,34 +317,6 @@ class GroupRegularizationPersistence(Statistic):
             "held_out_loss": losses,
         }
         return _Ready(after_parts(Z, y, task, parts, learns), replace(config, schedule=schedule), chosen)
-
-    def _parts(
-        self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, rows: np.ndarray | None = None
-    ) -> tuple[Part, ...]:
-        """What comes before the network, fitted on some of the rows or on all."""
-        settings: dict[str, Any] = {
-            "rows": rows,
-            "curves": bool(self.curves),
-            "sweeps": SWEEPS if rows is None else SWEEPS // 2,
-        }
-        if self.linear == "posterior" and task == "regression":
-            return (fit_pair_posterior(Z, y, rng=stream(rng, "posterior"), **settings),)
-        lassos = self._lassos(Z, y, task, rng, rows)
-        if self.linear == "lasso":
-            return lassos
-        # Logits and shares are those of the lassos, which know what a class is; probabilities find more.
-        found = class_probabilities(Z, y, rng=stream(rng, "posterior"), **settings)
-        explained = sum(part.explained for part in lassos)
-        penalties = [penalty for part in lassos for penalty in part.penalty]
-        return (Part("additive", found, explained, y, lassos[-1].offset, penalties, probability=True),)
-
-    def _lassos(
-        self, Z: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator, rows: np.ndarray | None
-    ) -> tuple[Part, ...]:
-        first = fit_lasso(Z, y, task=task, rng=stream(rng, "lasso"), rows=rows)
-        if not self.curves:
-            return (first,)
-        return first, fit_curves(Z, first, task=task, rng=stream(rng, "curves"), rows=rows)
 
     def _rehearsed(
         self,
@@ -469,13 +441,6 @@ PAPER_SETTINGS: dict[str, dict[str, Any]] = {
 
 def _is_range(omega: Any) -> bool:
     return np.shape(omega) == (2,) and all(isinstance(end, numbers.Real) for end in omega)
-
-
-def _held_out_share(part: Part, y: np.ndarray, held_out: np.ndarray) -> float:
-    """Share of the variance of rows held out that a part fitted to the others explains: 0 if it predicts a constant."""
-    null = float(np.mean((y[held_out] - y.mean()) ** 2))  # what is left has mean 0 over all rows, too
-    left = float(np.mean(part.response[held_out] ** 2)) * part.scale**2
-    return max(0.0, 1.0 - left / null) if null > 0 else 0.0
 
 
 def _to_importance(run: TrainingRun, ready: _Ready) -> Importance:

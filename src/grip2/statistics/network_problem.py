@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grip2.statistics.linear_first import Part, magnification, shares_as_logits
+from grip2.statistics.lasso_first import shares_as_logits
+from grip2.statistics.parts import Part, magnification
 
 # What a network may learn where other parts come before it, and how it is told.
 LEARNS = {

@@ -26,7 +26,7 @@ from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic, check_whole, standardise
 from grip2.statistics.bends import SHAPES, Bends, blocks
 from grip2.statistics.inputs import one_against_rest, paired_inputs, threads_for
-from grip2.statistics.linear_first import Part
+from grip2.statistics.parts import Part
 
 SWEEPS = 800
 BURN_IN = 0.2  # share of the sweeps

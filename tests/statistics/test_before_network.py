@@ -16,7 +16,8 @@ from grip2.statistics import GRIP2, LassoCoefficient
 from grip2.statistics.base import standardise
 from grip2.statistics.curves import fit_curves
 from grip2.statistics.inputs import paired_inputs
-from grip2.statistics.linear_first import Part, combined, fit_lasso, magnification, shares_as_logits
+from grip2.statistics.lasso_first import fit_lasso, shares_as_logits
+from grip2.statistics.parts import Part, combined, held_out_share, magnification
 
 RNG = np.random.default_rng
 SMALL = {"hidden": 8, "depth": 1, "steps": 300}
@@ -375,8 +376,7 @@ def test_progress_moves_all_the_time(monkeypatch, omega):
 def test_a_part_that_predicts_a_constant_explains_nothing():
     y = standardise(RNG(0).standard_normal(50))
     held_out = np.arange(10)
-    share = importlib.import_module("grip2.statistics.grip")._held_out_share
     nothing = Part("additive", np.zeros(4), 0.5, standardise(y - 3), None, [], float(y.std()))
-    assert share(nothing, y, held_out) == pytest.approx(0, abs=1e-12)
+    assert held_out_share(nothing, y, held_out) == pytest.approx(0, abs=1e-12)
     half = replace(nothing, scale=0.5 * nothing.scale)
-    assert share(half, y, held_out) == pytest.approx(0.75)
+    assert held_out_share(half, y, held_out) == pytest.approx(0.75)
