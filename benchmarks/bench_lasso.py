@@ -14,7 +14,7 @@ from sklearn.linear_model import LassoCV
 
 from grip2.datasets.synthetic import make_ar1
 from grip2.knockoffs import GaussianKnockoffs
-from grip2.statistics.inputs import paired_inputs, response
+from grip2.statistics.augmented import paired_inputs, response
 from grip2.statistics.lasso_cv import draw_folds, lasso_cv
 
 

@@ -15,15 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from grip2.network.calibrate import held_out_loss
-from grip2.network.losses import choose_loss
-from grip2.network.mlp import Layer, forward
-from grip2.network.penalty import deep_penalty, group_penalty
-from grip2.network.schedule import Schedule
-from grip2.network.train import TrainingRun, lay_out, train
+from grip2.engine.calibrate import held_out_loss
+from grip2.engine.losses import choose_loss
+from grip2.engine.mlp import Layer, forward
+from grip2.engine.penalty import deep_penalty, group_penalty
+from grip2.engine.schedule import Schedule
+from grip2.engine.train import TrainingRun, lay_out, train
 from grip2.statistics import GRIP2
+from grip2.statistics.augmented import paired_inputs
 from grip2.statistics.grip import _Rehearsal, _to_importance
-from grip2.statistics.inputs import paired_inputs
 
 
 class RandomOrder(GRIP2):

@@ -16,7 +16,7 @@ SOURCE = Path(grip2.__file__).parent
 # A module may import from its own layer and from those before it.
 LAYERS = [
     {"_random", "_version"},
-    {"network"},
+    {"engine"},
     {"result", "filter", "symmetry", "_validation"},
     {"knockoffs", "statistics", "grouping"},
     {"derandomize", "explain"},
@@ -67,13 +67,13 @@ def test_import_direction(path):
         if parts[0] == "grip2" and len(parts) > 1:
             assert layer_of(parts[1]) <= layer_of(own), f"{path} must not import {module}"
         if parts[0] in ("jax", "optax"):
-            assert own == "network", f"{path} imports {module}; only grip2.network may"
+            assert own == "engine", f"{path} imports {module}; only grip2.engine may"
 
 
 def test_engine_knows_nothing_of_knockoffs():
-    for path in (SOURCE / "network").rglob("*.py"):
+    for path in (SOURCE / "engine").rglob("*.py"):
         for module in imports(path):
-            assert not module.startswith("grip2.") or module.startswith("grip2.network"), path
+            assert not module.startswith("grip2.") or module.startswith("grip2.engine"), path
 
 
 def test_help_loads_nothing_heavy():

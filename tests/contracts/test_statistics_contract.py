@@ -40,7 +40,7 @@ def statistic_for(name: str, task: str = "regression") -> Statistic:
     return quick(name)
 
 
-POSTERIOR = "grip2.statistics.pair_posterior:PairPosterior"  # known by its place only
+POSTERIOR = "grip2.statistics.effects:EffectPosterior"  # known by its place only
 NAMES = [*registry.names(), "ensemble", "estimator", POSTERIOR]
 
 

@@ -15,7 +15,7 @@ from grip2.experiments.sections import sections_for
 from grip2.experiments.store import Store
 from grip2.experiments.summary import summary_table, trial_table
 from grip2.experiments.trial import Task, group_size, run_task, statistic_for
-from grip2.statistics import attribution
+from grip2.statistics import network_attribution
 from tests.datasets.test_hiv import CELLS, write_class
 from tests.experiments.helpers import SMALL
 
@@ -55,11 +55,11 @@ def test_first_trials_come_first(tmp_path):
 def test_methods_that_share_a_fit_train_once(tmp_path, monkeypatch):
     text = SMALL[: SMALL.index("[[method]]")] + "".join(f'[[method]]\nname = "{name}"\n' for name in ("mald", "shap"))
     text += '[[method]]\nname = "mald"\nensemble = 2\n[[method]]\nname = "shap"\nensemble = 2\n'
-    monkeypatch.setattr(attribution, "_trained_last", {})
+    monkeypatch.setattr(network_attribution, "_trained_last", {})
     calls = []
     for name in ("train", "train_batch"):
         original = getattr(attribution, name)
-        monkeypatch.setattr(attribution, name, lambda *a, _f=original, **k: (calls.append(1), _f(*a, **k))[1])
+        monkeypatch.setattr(network_attribution, name, lambda *a, _f=original, **k: (calls.append(1), _f(*a, **k))[1])
     first = [task for task in tasks(text, tmp_path) if task.group == (0,)][:4]
     assert [(task.cell.method.name, task.cell.method.ensemble) for task in first] == [
         ("mald", 1), ("shap", 1), ("mald", 2), ("shap", 2)
@@ -69,7 +69,7 @@ def test_methods_that_share_a_fit_train_once(tmp_path, monkeypatch):
     assert len(calls) == 2
     assert rows[0].seed == rows[1].seed
     assert not np.allclose(rows[0].W, rows[1].W)
-    attribution._trained_last.clear()
+    network_attribution._trained_last.clear()
     assert np.array_equal(run_task(first[1]).rows[0].W, rows[1].W), "the same when it trains for itself"
 
 
@@ -170,7 +170,7 @@ snr = 3.0
 name = "lcd"
 [[method]]
 name = "nothing"
-statistic = "grip2.statistics.nothing:Nothing"
+statistic = "grip2.statistics.random_scores:RandomScores"
 [[method]]
 name = "alone"
 statistic = "grip2"

@@ -17,7 +17,7 @@ import numpy as np
 
 from grip2 import KnockoffSelector
 from grip2.statistics import GRIP1, GRIP2, GRIP1a, GroupLasso, registry
-from grip2.statistics.pair_posterior import PairPosterior
+from grip2.statistics.effects import EffectPosterior
 
 FILE = Path(__file__).with_name("W.json")
 
@@ -76,7 +76,7 @@ def cases() -> dict[str, Callable[[], np.ndarray]]:
         few = {"steps": 100, "hidden": 16 if setting != "hiv" else 1}
         found[f"GRIP2.paper({setting!r})"] = lambda s=setting, f=few: _scored(GRIP2.paper(s).set_params(**f))
     own = {"staged": GRIP2, "grip2": lambda: GRIP2(linear=None), "grip1": lambda: GRIP1(linear=None),
-           "grip1a": lambda: GRIP1a(linear=None), "gr": lambda: GroupLasso(linear=None), "effects": PairPosterior}  # fmt: skip
+           "grip1a": lambda: GRIP1a(linear=None), "gr": lambda: GroupLasso(linear=None), "effects": EffectPosterior}  # fmt: skip
     names = ["staged", *registry.names(), "effects"]
     for name in names:
         make = own.get(name) or (lambda name=name: registry.create(name))

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from grip2.engine.mlp import initialise
 from grip2.filter import knockoff_threshold
 from grip2.metrics import power
-from grip2.network.mlp import initialise
 from grip2.statistics import GRIP2, LassoCoefficient
+from grip2.statistics.augmented import paired_inputs
 from grip2.statistics.base import standardise
 from grip2.statistics.curves import fit_curves
-from grip2.statistics.inputs import paired_inputs
 from grip2.statistics.lasso_first import fit_lasso, shares_as_logits
 from grip2.statistics.parts import Part, combined, held_out_share, magnification
 
@@ -290,7 +290,7 @@ def test_no_choice_changes_when_pairs_are_swapped(monkeypatch, task):
     swapped = RNG(3).random(14) < 0.5
     here, there = np.arange(14), np.arange(14, 28)
     order = np.concatenate([np.where(swapped, there, here), np.where(swapped, here, there)])
-    engine, start = importlib.import_module("grip2.network.train"), initialise
+    engine, start = importlib.import_module("grip2.engine.train"), initialise
 
     def ready(places):
         def moved(*args, rng):
@@ -363,7 +363,7 @@ def test_a_handful_of_rows(n, p, task):
 
 @pytest.mark.parametrize("omega", ["auto", "gradient_ratio"])
 def test_progress_moves_all_the_time(monkeypatch, omega):
-    monkeypatch.setattr("grip2.network.train.CHUNK_STEPS_MAX", 32)
+    monkeypatch.setattr("grip2.engine.train.CHUNK_STEPS_MAX", 32)
     X, Xk, y, _ = interacting(n=200, p=14)
     seen = []
     statistic = GRIP2(omega, hidden=4, depth=1, steps=128)

@@ -9,9 +9,9 @@ from grip2.filter import knockoff_threshold
 from grip2.metrics import power
 from grip2.statistics import GRIP2
 from grip2.statistics import curves as module
+from grip2.statistics.augmented import paired_inputs
 from grip2.statistics.base import standardise
 from grip2.statistics.curves import fit_curves, shapes
-from grip2.statistics.inputs import paired_inputs
 from grip2.statistics.lasso_first import fit_lasso
 
 RNG = np.random.default_rng

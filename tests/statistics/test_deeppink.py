@@ -5,30 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grip2.network.mlp import Layer
-from grip2.network.pairwise import (
-    PairwiseConfig,
-    PairwiseParameters,
-    initialise_pairwise,
-    pairwise_forward,
-    pairwise_importance,
-    train_pairwise,
+from grip2.engine.filter_network import (
+    FilterNetworkConfig,
+    FilterNetworkParameters,
+    filter_network_forward,
+    filter_network_importance,
+    initialise_filter_network,
+    train_filter_network,
 )
-from grip2.network.train import NonFiniteTrainingError
+from grip2.engine.mlp import Layer
+from grip2.engine.train import NonFiniteTrainingError
 from grip2.statistics import DeepPINK
 
 
-def config(**changes) -> PairwiseConfig:
+def config(**changes) -> FilterNetworkConfig:
     settings = {
         "hidden": 3, "depth": 2, "steps": 5, "batch_size": 4, "learning_rate": 0.01, "l1": 0.02,
         "activation": "elu", "filter_start": 0.1,
     }  # fmt: skip
-    return PairwiseConfig(**{**settings, **changes})
+    return FilterNetworkConfig(**{**settings, **changes})
 
 
 def test_importance_of_a_tiny_network_by_hand():
     # Two pairs, one hidden layer of two units, one output.
-    parameters = PairwiseParameters(
+    parameters = FilterNetworkParameters(
         filters=np.array([[2.0, -1.0], [0.5, 3.0]]),
         filter_bias=np.zeros(2),
         layers=(
@@ -38,19 +38,19 @@ def test_importance_of_a_tiny_network_by_hand():
     )
     # w = W(0) W(1): w_1 = 1*4 + (-2)*1 = 2, w_2 = 3*4 + 0*1 = 12.
     # |z_1 w_1| = 4, |z_2 w_2| = 12; |z~_1 w_1| = 1, |z~_2 w_2| = 36.
-    np.testing.assert_allclose(pairwise_importance(parameters), [4.0, 12.0, 1.0, 36.0])
+    np.testing.assert_allclose(filter_network_importance(parameters), [4.0, 12.0, 1.0, 36.0])
 
 
 def test_importance_sums_absolute_values_over_outputs():
-    parameters = PairwiseParameters(
+    parameters = FilterNetworkParameters(
         filters=np.array([[2.0], [1.0]]),
         filter_bias=np.zeros(1),
         layers=(Layer(np.array([[1.0]]), np.zeros(1)), Layer(np.array([[3.0, -3.0]]), np.zeros(2))),
     )
-    np.testing.assert_allclose(pairwise_importance(parameters), [12.0, 6.0])
+    np.testing.assert_allclose(filter_network_importance(parameters), [12.0, 6.0])
 
 
-def naive_forward(parameters: PairwiseParameters, x: np.ndarray) -> np.ndarray:
+def naive_forward(parameters: FilterNetworkParameters, x: np.ndarray) -> np.ndarray:
     p, (z, z_tilde), bias = x.shape[1] // 2, parameters.filters, parameters.filter_bias
     h = np.array([[z[j] * row[j] + z_tilde[j] * row[p + j] + bias[j] for j in range(p)] for row in x])
     for layer in parameters.layers[:-1]:
@@ -61,9 +61,9 @@ def naive_forward(parameters: PairwiseParameters, x: np.ndarray) -> np.ndarray:
 
 def test_forward_by_hand():
     rng = np.random.default_rng(0)
-    parameters = initialise_pairwise(3, 2, config(), rng)
+    parameters = initialise_filter_network(3, 2, config(), rng)
     x = rng.standard_normal((5, 6))
-    np.testing.assert_allclose(pairwise_forward(parameters, x, "elu"), naive_forward(parameters, x), rtol=1e-4)
+    np.testing.assert_allclose(filter_network_forward(parameters, x, "elu"), naive_forward(parameters, x), rtol=1e-4)
 
 
 def test_training_follows_a_naive_loop():
@@ -71,14 +71,14 @@ def test_training_follows_a_naive_loop():
     rng = np.random.default_rng(1)
     x, settings = rng.standard_normal((4, 4)), config(steps=4)
     y = rng.standard_normal(4)
-    start = initialise_pairwise(2, 1, settings, np.random.default_rng(7).spawn(2)[0])
+    start = initialise_filter_network(2, 1, settings, np.random.default_rng(7).spawn(2)[0])
     shapes = [start.filters, start.filter_bias, *(part for layer in start.layers for part in layer)]
     sizes = np.cumsum([0, *(part.size for part in shapes)])
 
-    def unflat(theta: np.ndarray) -> PairwiseParameters:
+    def unflat(theta: np.ndarray) -> FilterNetworkParameters:
         parts = [theta[a:b].reshape(s.shape) for a, b, s in zip(sizes[:-1], sizes[1:], shapes, strict=True)]
         layers = tuple(Layer(parts[k], parts[k + 1]) for k in range(2, len(parts), 2))
-        return PairwiseParameters(parts[0], parts[1], layers)
+        return FilterNetworkParameters(parts[0], parts[1], layers)
 
     def objective(theta: np.ndarray) -> float:
         parameters = unflat(theta)
@@ -94,7 +94,7 @@ def test_training_follows_a_naive_loop():
         m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
         theta -= settings.learning_rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
 
-    run = train_pairwise([x], y, task="regression", config=settings, rngs=[np.random.default_rng(7)])[0]
+    run = train_filter_network([x], y, task="regression", config=settings, rngs=[np.random.default_rng(7)])[0]
     expected = unflat(theta)
     np.testing.assert_allclose(run.parameters.filters, expected.filters, atol=1e-4)
     for found, layer in zip(run.parameters.layers, expected.layers, strict=True):
@@ -120,7 +120,7 @@ def test_defaults_are_the_original_ones():
     assert resolved.l1 == pytest.approx(0.05 * np.sqrt(2 * np.log(50) / 1000))
     assert DeepPINK(batch_size=None)._config(1000, 50).steps == 200
     assert DeepPINK.paper("synthetic")._config(20_000, 500).steps == 5000
-    assert (initialise_pairwise(4, 1, resolved, np.random.default_rng(0)).filters == 0.1).all()
+    assert (initialise_filter_network(4, 1, resolved, np.random.default_rng(0)).filters == 0.1).all()
 
 
 def test_progress_and_early_stop():

@@ -14,7 +14,7 @@ from grip2.filter import knockoff_threshold, select
 from grip2.metrics import power
 from grip2.statistics import MALD, Ensemble, FromEstimator, registry
 
-POSTERIOR = "grip2.statistics.pair_posterior:PairPosterior"
+POSTERIOR = "grip2.statistics.effects:EffectPosterior"
 QUICK = ("lcd", "lapa", "estimator", POSTERIOR)
 
 

@@ -76,12 +76,12 @@ def test_members_trained_as_a_batch_are_those_trained_alone(statistic):
 def test_members_of_large_networks_share_what_comes_before_them(monkeypatch):
     """Above the size of batches: one additive model of all rows and one of those kept, and members that are those of a batch."""
     module = importlib.import_module("grip2.statistics.before_network")
-    fitted, fit = [], module.fit_pair_posterior
-    monkeypatch.setattr(module, "fit_pair_posterior", lambda *args, **more: fitted.append(1) or fit(*args, **more))
+    fitted, fit = [], module.fit_effects
+    monkeypatch.setattr(module, "fit_effects", lambda *args, **more: fitted.append(1) or fit(*args, **more))
     statistic = Ensemble(GRIP2((1e-2, 1e-1), steps=40, hidden=4, depth=1, batch_size=16, block_size=5), 2)
     X, Xk, y = data()
     batched = statistic.importance(X, Xk, y, rng=np.random.default_rng(0))
-    monkeypatch.setattr("grip2.statistics.sizing.BATCH_BELOW_FLOPS", 0)
+    monkeypatch.setattr("grip2.statistics.network_size.BATCH_BELOW_FLOPS", 0)
     one_by_one = statistic.importance(X, Xk, y, rng=np.random.default_rng(0))
     assert len(fitted) == 2 * 2
     np.testing.assert_allclose(one_by_one.W, batched.W, rtol=1e-3, atol=1e-5)
@@ -92,7 +92,7 @@ def test_members_of_large_networks_share_what_comes_before_them(monkeypatch):
     [
         (MALD(steps=90, hidden=4, depth=1, batch_size=16), "attribution.train_batch", "attribution.train"),
         (DeepSHAP(steps=90, hidden=4, depth=1, background=5), "attribution.train_batch", "attribution.train"),
-        (DeepPINK(steps=90), "deeppink.train_pairwise", None),
+        (DeepPINK(steps=90), "deeppink.train_filter_network", None),
         (GRIP2((1e-2, 1e-1), steps=90, hidden=4, depth=1, block_size=5), "grip.train_batch", "grip.train"),
     ],
 )
@@ -106,7 +106,7 @@ def test_small_networks_are_trained_in_one_call(monkeypatch, statistic, trainer,
         return train_all(*args, rngs=rngs, **settings)
 
     monkeypatch.setattr(f"grip2.statistics.{trainer}", counted)
-    monkeypatch.setattr("grip2.statistics.attribution._trained_last", {})
+    monkeypatch.setattr("grip2.statistics.network_attribution._trained_last", {})
     if single is not None:
         monkeypatch.setattr(f"grip2.statistics.{single}", lambda *_, **__: pytest.fail("one was trained by itself"))
     found = Ensemble(statistic, 9).importance(*data(), rng=np.random.default_rng(0))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grip2.engine.calibrate import calibrate_block_size, calibrate_gradient_ratio, calibrate_held_out
+from grip2.engine.schedule import Schedule
+from grip2.engine.train import TrainingConfig
 from grip2.filter import knockoff_threshold
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.metrics import power
-from grip2.network.calibrate import calibrate_block_size, calibrate_gradient_ratio, calibrate_held_out
-from grip2.network.schedule import Schedule
-from grip2.network.train import TrainingConfig
 from grip2.statistics import GRIP1, GRIP2, GRIP1a, GroupLasso
-from grip2.statistics.inputs import paired_inputs, response
+from grip2.statistics.augmented import paired_inputs, response
 
 FAMILY = [GRIP2, GRIP1, GRIP1a, GroupLasso]
 
@@ -100,8 +100,8 @@ def test_calibration_does_not_change_when_pairs_are_swapped(omega):
     config = TrainingConfig(schedule=Schedule(), hidden=8, depth=1, steps=500, batch_size=64, precision="float64")
 
     def choose(inputs, monkey_order):
-        import grip2.network.train as engine
-        from grip2.network.mlp import Layer, initialise
+        import grip2.engine.train as engine
+        from grip2.engine.mlp import Layer, initialise
 
         def permuted(*args, rng):
             first, *rest = initialise(*args, rng=rng)
@@ -138,7 +138,7 @@ def test_gradient_ratio_gives_that_ratio():
     # With a = 1 the penalty's gradient has unit rows, so its norm is sqrt(20) and the loss gradient is known from it.
     from tests.naive.training import loss_gradient
 
-    from grip2.network.train import train
+    from grip2.engine.train import train
 
     pilot = TrainingConfig(
         schedule=Schedule(kind="fixed", lambda_min=0.0, lambda_max=0.0, block_size=500),

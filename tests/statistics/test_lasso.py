@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grip2.statistics import LassoCoefficient, LassoPath
-from grip2.statistics.inputs import paired_inputs
+from grip2.statistics.augmented import paired_inputs
 from grip2.statistics.lasso import LARS_VIOLATION_MAX, first_nonzero, lars_entry
 from grip2.statistics.lasso_cv import gram_path, moments
 

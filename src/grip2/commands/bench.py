@@ -12,12 +12,12 @@ from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoCV
 
-from grip2.commands.show import output
+from grip2.commands.console import output
 from grip2.datasets import make_ar1
+from grip2.engine.schedule import Schedule
+from grip2.engine.train import TrainingConfig, train, train_batch
 from grip2.knockoffs import GaussianKnockoffs
-from grip2.network.schedule import Schedule
-from grip2.network.train import TrainingConfig, train, train_batch
-from grip2.statistics.inputs import paired_inputs, response
+from grip2.statistics.augmented import paired_inputs, response
 from grip2.statistics.lasso_cv import draw_folds, lasso_cv
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 from rich.table import Table
 
 from grip2._output import OutputFolder
+from grip2.commands.console import output, progress_bar, show_selection
 from grip2.commands.select import FILES, result_files
-from grip2.commands.show import output, progress_bar, show_selection
 from grip2.datasets import make_hidden_interactions
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.metrics import false_discovery_proportion, power

@@ -10,7 +10,7 @@ from rich.table import Table
 from grip2._output import OutputFolder
 from grip2._random import generator_from
 from grip2._validation import check_table
-from grip2.commands.show import output, warnings_as_notices
+from grip2.commands.console import output, warnings_as_notices
 from grip2.commands.table import group, load
 from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
 from grip2.knockoffs.registry import create

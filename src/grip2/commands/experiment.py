@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from grip2.commands.show import errors, notice, output
+from grip2.commands.console import errors, notice, output
 from grip2.experiments.plan import Plan, load_plan
 from grip2.experiments.plan_file import parse_plan
 from grip2.experiments.run import Progress, run_plan, state

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from grip2._output import OutputFolder
-from grip2.commands.show import notice, output, progress_bar, show_selection, warnings_as_notices
+from grip2.commands.console import notice, output, progress_bar, show_selection, warnings_as_notices
 from grip2.commands.table import group, load
 from grip2.filter import check_fdr
 from grip2.knockoffs.registry import create as create_sampler

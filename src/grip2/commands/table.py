@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from grip2.commands.show import notice
+from grip2.commands.console import notice
 from grip2.datasets.tables import PreparedTable, TableError, prepare, read_table
 from grip2.grouping import CorrelationGrouping
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
+from grip2.experiments.against_best import MARGIN, POWER_THAT_COUNTS, against_best
 from grip2.experiments.figures import beside_paper_figure, families_figure, fdr_figure, label, measures_figure
-from grip2.experiments.paired import MARGIN, POWER_THAT_COUNTS, against_best
 from grip2.experiments.paper import HIV_TARGET, hiv_tables
 from grip2.experiments.summary import average_over
 

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from grip2.statistics.deeppink import DeepPINK
     from grip2.statistics.deepshap import DeepSHAP
     from grip2.statistics.ensemble import Ensemble
+    from grip2.statistics.from_estimator import FromEstimator
     from grip2.statistics.grip import GRIP1, GRIP2, GRIP1a, GroupLasso
     from grip2.statistics.lasso import LassoCoefficient, LassoPath
     from grip2.statistics.mald import MALD
     from grip2.statistics.random_forest import RandomForest
-    from grip2.statistics.sklearn_estimator import FromEstimator
 
 _WHERE = {
     "DeepPINK": "deeppink",
     "DeepSHAP": "deepshap",
     "Ensemble": "ensemble",
-    "FromEstimator": "sklearn_estimator",
+    "FromEstimator": "from_estimator",
     "GRIP1": "grip",
     "GRIP1a": "grip",
     "GRIP2": "grip",

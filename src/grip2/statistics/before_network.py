@@ -8,8 +8,8 @@ import numpy as np
 
 from grip2._random import stream
 from grip2.statistics.curves import fit_curves
+from grip2.statistics.effects import SWEEPS, class_probabilities, fit_effects
 from grip2.statistics.lasso_first import fit_lasso
-from grip2.statistics.pair_posterior import SWEEPS, class_probabilities, fit_pair_posterior
 from grip2.statistics.parts import Part
 
 
@@ -29,7 +29,7 @@ def fit_parts(
     """
     settings: dict[str, Any] = {"rows": rows, "curves": curves, "sweeps": SWEEPS if rows is None else SWEEPS // 2}
     if linear == "posterior" and task == "regression":
-        return (fit_pair_posterior(Z, y, rng=stream(rng, "posterior"), **settings),)
+        return (fit_effects(Z, y, rng=stream(rng, "posterior"), **settings),)
     lassos = _lassos(Z, y, curves, task, rng, rows)
     if linear == "lasso":
         return lassos

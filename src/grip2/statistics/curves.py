@@ -1,7 +1,7 @@
 """A second lasso, on bent copies of every column (not in the paper): it takes sums of curves of single features.
 
 An absolute value, a threshold or a wave of single features is invisible to a lasso on the columns, and a network needs
-thousands of rows to learn twenty of them. Each column gets the two shapes of `grip2.statistics.bends`. Orthogonal to the
+thousands of rows to learn twenty of them. Each column gets the two shapes of `grip2.statistics.basis`. Orthogonal to the
 column, they leave the first lasso what is its own. Shapes depend on the column alone, and pairs are kept or dropped as a
 whole, so both members of every pair are treated alike.
 """
@@ -15,9 +15,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 
+from grip2.statistics.augmented import one_against_rest, threads_for
 from grip2.statistics.base import standardise
-from grip2.statistics.bends import Bends, blocks
-from grip2.statistics.inputs import one_against_rest, threads_for
+from grip2.statistics.basis import Basis, blocks
 from grip2.statistics.lasso_cv import GRAM_COLUMNS_MAX, draw_folds, lasso_cv
 from grip2.statistics.lasso_first import FOLDS
 from grip2.statistics.parts import Part
@@ -85,7 +85,7 @@ def shapes(Z: np.ndarray) -> np.ndarray:
     n_columns = Z.shape[1]
     found = np.empty((len(Z), SHAPES * n_columns))
     for here in blocks(n_columns, len(Z)):
-        _, V, S = Bends.fit(Z[:, here]).of(Z[:, here])
+        _, V, S = Basis.fit(Z[:, here]).of(Z[:, here])
         found[:, here] = V
         found[:, here.start + n_columns : here.stop + n_columns] = S
     return found

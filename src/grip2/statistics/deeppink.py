@@ -14,12 +14,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from grip2.network.pairwise import PairwiseConfig, pairwise_importance, train_pairwise
+from grip2.engine.filter_network import FilterNetworkConfig, filter_network_importance, train_filter_network
 from grip2.result import Importance
+from grip2.statistics.augmented import distinct, paired_inputs, response
 from grip2.statistics.base import Progress, Statistic, check_whole
 from grip2.statistics.grip import PAPER_SETTINGS
-from grip2.statistics.inputs import distinct, paired_inputs, response
-from grip2.statistics.sizing import draws_for
+from grip2.statistics.network_size import draws_for
 
 
 class DeepPINK(Statistic):
@@ -117,7 +117,7 @@ class DeepPINK(Statistic):
         config = self._config(n, p)
         if len(pairs) > 1 and self.draws_together(n, p) == 1:
             return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
-        runs = train_pairwise(
+        runs = train_filter_network(
             [paired_inputs(X, Xk, np.float32) for X, Xk in distinct(pairs)],
             response(y, task),
             task=task,
@@ -127,7 +127,7 @@ class DeepPINK(Statistic):
         )
         found = []
         for run in runs:
-            score = pairwise_importance(run.parameters)
+            score = filter_network_importance(run.parameters)
             info: dict[str, Any] = {
                 "loss_curve": run.loss_curve,
                 "stop_reason": run.stop_reason,
@@ -136,11 +136,11 @@ class DeepPINK(Statistic):
             found.append(Importance(score[:p], score[p:], info))
         return found
 
-    def _config(self, n: int, p: int) -> PairwiseConfig:
+    def _config(self, n: int, p: int) -> FilterNetworkConfig:
         check_whole(self, "epochs", "depth")
         check_whole(self, "steps", "hidden", "batch_size", or_none=True)
         batch = n if self.batch_size is None else min(int(self.batch_size), n)
-        return PairwiseConfig(
+        return FilterNetworkConfig(
             hidden=p if self.hidden is None else self.hidden,
             depth=self.depth,
             steps=-(-int(self.epochs) * n // batch) if self.steps is None else self.steps,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from grip2.network.attribution import mean_absolute_shap
-from grip2.network.sizes import AUTOMATIC
-from grip2.network.train import TrainingRun
-from grip2.statistics.attribution import NetworkAttribution, some_rows
+from grip2.engine.attribution import mean_absolute_shap
+from grip2.engine.automatic_sizes import AUTOMATIC
+from grip2.engine.train import TrainingRun
 from grip2.statistics.base import check_whole
+from grip2.statistics.network_attribution import NetworkAttribution, some_rows
 
 
 class DeepSHAP(NetworkAttribution):

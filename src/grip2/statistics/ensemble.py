@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from grip2.network.sizes import AUTOMATIC
+from grip2.engine.automatic_sizes import AUTOMATIC
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic
 

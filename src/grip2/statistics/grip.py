@@ -16,7 +16,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from grip2._random import stream
-from grip2.network.calibrate import (
+from grip2.engine.automatic_sizes import AUTOMATIC, automatic_block_size
+from grip2.engine.calibrate import (
     HELD_OUT_STEPS,
     PILOT_STEPS,
     RATIO_STEPS,
@@ -26,16 +27,15 @@ from grip2.network.calibrate import (
     held_out_loss,
     split_rows,
 )
-from grip2.network.schedule import Schedule
-from grip2.network.sizes import AUTOMATIC, automatic_block_size
-from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
+from grip2.engine.schedule import Schedule
+from grip2.engine.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance, Surface
+from grip2.statistics.augmented import distinct, paired_inputs, response
 from grip2.statistics.base import Progress, Statistic, check_whole, split_progress
 from grip2.statistics.before_network import fit_parts
-from grip2.statistics.inputs import distinct, paired_inputs, response
 from grip2.statistics.network_problem import LEARNS, Problem, after_parts, stacked
+from grip2.statistics.network_size import draws_of_a_network, with_automatic_sizes
 from grip2.statistics.parts import combined, describe, held_out_share
-from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
 
 Range = tuple[float, float]
 
@@ -76,7 +76,7 @@ class GroupRegularizationPersistence(Statistic):
         120th of the steps.
     steps, hidden, depth, batch_size, deep_l2 : number or "auto"
         Of the network and its training; ``deep_l2`` is the paper's gamma, ``batch_size=None`` trains on all rows.
-        ``"auto"`` (not in the paper) chooses by the number of rows, see `grip2.network.sizes`.
+        ``"auto"`` (not in the paper) chooses by the number of rows, see `grip2.engine.automatic_sizes`.
     learning_rate : float
         Of Adam.
     clip_norm : float or None
@@ -92,10 +92,10 @@ class GroupRegularizationPersistence(Statistic):
     linear : "posterior", "lasso" or None
         What takes the effects of single features before the network is trained (not in the paper); importances are added, each
         weighted by the share of the response it explains on held-out rows. "posterior": a Bayesian additive model (see
-        `grip2.statistics.pair_posterior`); for classes, logits are those of lassos. "lasso": cross-validated lassos.
+        `grip2.statistics.effects`); for classes, logits are those of lassos. "lasso": cross-validated lassos.
         None: the network alone, as in the paper.
     curves : bool
-        Before the network, bent shapes of every column too (see `grip2.statistics.bends`), for which a network needs many
+        Before the network, bent shapes of every column too (see `grip2.statistics.basis`), for which a network needs many
         more rows. False: straight lines only.
     learns : "auto", "rest" or "response"
         What the network is trained on if something comes before it. "rest": what that leaves. "response": all of it, with the

@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.linear_model import LassoCV, lars_path_gram
 
 from grip2.result import Importance
+from grip2.statistics.augmented import one_against_rest, paired_inputs, response, threads_for
 from grip2.statistics.base import Progress, Statistic
-from grip2.statistics.inputs import one_against_rest, paired_inputs, response, threads_for
 from grip2.statistics.lasso_cv import (
     GRAM_COLUMNS_MAX,
     Moments,

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from scipy.special import entr, logsumexp, softmax
 from sklearn.linear_model import LassoCV
 
+from grip2.statistics.augmented import one_against_rest, threads_for
 from grip2.statistics.base import standardise
-from grip2.statistics.inputs import one_against_rest, threads_for
 from grip2.statistics.lasso_cv import draw_folds, gram_fits, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
 from grip2.statistics.parts import Part

@@ -7,7 +7,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic
-from grip2.statistics.sklearn_estimator import fit_and_read
+from grip2.statistics.from_estimator import fit_and_read
 
 
 class RandomForest(Statistic):

@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from grip2.network.losses import LOSSES, choose_loss
-from grip2.network.mlp import forward
-from grip2.network.penalty import group_penalty
-from grip2.network.schedule import Schedule
-from grip2.network.train import HeldOut, Progress, TrainingConfig, train
+from grip2.engine.losses import LOSSES, choose_loss
+from grip2.engine.mlp import forward
+from grip2.engine.penalty import group_penalty
+from grip2.engine.schedule import Schedule
+from grip2.engine.train import HeldOut, Progress, TrainingConfig, train
 
 # Omega and its approach in units of lambda*, the strength that predicts best; chosen on linear, absolute-value, product,
 # sign and sine signals with n from 1,000 to 10,000.

@@ -9,8 +9,8 @@ import time
 
 SCRIPT = """
 import numpy as np
-from grip2.network.schedule import Schedule
-from grip2.network.train import TrainingConfig, train
+from grip2.engine.schedule import Schedule
+from grip2.engine.train import TrainingConfig, train
 rng = np.random.default_rng(0)
 config = TrainingConfig(schedule=Schedule(), hidden=256, depth=3, steps=100_000)
 train(

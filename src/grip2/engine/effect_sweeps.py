@@ -1,6 +1,6 @@
 """Gibbs sweeps over pairs of columns of which one member may act, each through a set of orthonormal shapes.
 
-The inner loop of `grip2.statistics.pair_posterior`: tens of thousands of small draws, each of which changes what the next sees.
+The inner loop of `grip2.statistics.effects`: tens of thousands of small draws, each of which changes what the next sees.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from grip2.network.compilation import enable_cache
+from grip2.engine.compilation import enable_cache
 
 
-class PairDraw(NamedTuple):
+class EffectDraw(NamedTuple):
     """The state after some sweeps, and means over them."""
 
     effects: np.ndarray  # (columns + 1,)
@@ -24,7 +24,7 @@ class PairDraw(NamedTuple):
     mean_effect: np.ndarray  # (p, 2, shapes)
 
 
-class PairSweeps:
+class EffectSweeps:
     """State of the sampler: effects of all columns, and their correlations with what these leave.
 
     ``gram`` and ``correlation`` are moments per row; their last row and column, all zero, stand for shapes that there are not.
@@ -51,7 +51,7 @@ class PairSweeps:
         precision: float,
         variances: np.ndarray,
         log_shares: np.ndarray,
-    ) -> PairDraw:
+    ) -> EffectDraw:
         """One sweep for each row of ``order`` (sweeps, p), with random numbers (sweeps, p) and (sweeps, p, shapes).
 
         ``precision`` is rows over noise variance; ``variances`` are those of effects along each shape, ``log_shares`` the prior
@@ -70,7 +70,7 @@ class PairSweeps:
             np.asarray(log_shares, np.float32),
             self._sets,
         )
-        return PairDraw(*(np.asarray(part) for part in (self._effects, self._residual, chosen, probability, mean)))
+        return EffectDraw(*(np.asarray(part) for part in (self._effects, self._residual, chosen, probability, mean)))
 
 
 @jax.jit

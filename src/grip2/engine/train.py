@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from grip2.network.compilation import enable_cache
-from grip2.network.losses import LOSSES, choose_loss
-from grip2.network.mlp import Layer, Parameters, forward, initialise
-from grip2.network.schedule import Regimes, Schedule
-from grip2.network.step import Data, Hyper, Recorded, State, StepPlan, compiled_advance, start
+from grip2.engine.compilation import enable_cache
+from grip2.engine.losses import LOSSES, choose_loss
+from grip2.engine.mlp import Layer, Parameters, forward, initialise
+from grip2.engine.schedule import Regimes, Schedule
+from grip2.engine.step import Data, Hyper, Recorded, State, StepPlan, compiled_advance, start
 
 # A chunk is about this much work, so that a progress bar moves and Ctrl-C is answered at once.
 CHUNK_FLOPS = 2e10

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grip2.network.attribution import (
+from grip2.engine.attribution import (
     input_gradients,
     mean_absolute_gradient,
     mean_absolute_shap,
     shap_values,
 )
-from grip2.network.mlp import Layer
-from grip2.network.schedule import Schedule
-from grip2.network.train import TrainingConfig, predict, train
+from grip2.engine.mlp import Layer
+from grip2.engine.schedule import Schedule
+from grip2.engine.train import TrainingConfig, predict, train
 from grip2.statistics import MALD, DeepSHAP
-from grip2.statistics.attribution import some_rows
+from grip2.statistics.network_attribution import some_rows
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "shap_values.npz"
 
@@ -181,7 +181,7 @@ def test_mald_power_must_be_positive():
 )
 def test_whole_numbers_are_asked_for_before_anything_is_trained(monkeypatch, statistic, name, value):
     for trainer in ("train", "train_batch"):
-        monkeypatch.setattr(f"grip2.statistics.attribution.{trainer}", lambda *_, **__: pytest.fail("trained"))
+        monkeypatch.setattr(f"grip2.statistics.network_attribution.{trainer}", lambda *_, **__: pytest.fail("trained"))
     X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
     bad, none = statistic(**{name: value}), " or None" if name in ("batch_size", "rows") else ""
     auto = "" if name in ("rows", "background") else " or 'auto'"

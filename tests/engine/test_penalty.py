@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from grip2.network.mlp import initialise
-from grip2.network.penalty import deep_penalty, group_penalty
+from grip2.engine.mlp import initialise
+from grip2.engine.penalty import deep_penalty, group_penalty
 from tests.naive.training import penalty_gradient
 
 

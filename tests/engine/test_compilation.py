@@ -11,8 +11,8 @@ import pytest
 
 SCRIPT = """
 import numpy as np
-from grip2.network.schedule import Schedule
-from grip2.network.train import TrainingConfig, train
+from grip2.engine.schedule import Schedule
+from grip2.engine.train import TrainingConfig, train
 config = TrainingConfig(schedule=Schedule(block_size=5), hidden=3, depth=4, steps=10)
 rng = np.random.default_rng(0)
 train(rng.standard_normal((30, 7)), rng.standard_normal(30), task="regression", config=config, rng=rng)

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 
 from grip2.result import Importance
+from grip2.statistics.augmented import paired_inputs, response
 from grip2.statistics.base import Progress, Statistic
-from grip2.statistics.inputs import paired_inputs, response
 
 
 class FromEstimator(Statistic):

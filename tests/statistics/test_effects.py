@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from grip2.engine.effect_sweeps import EffectSweeps
 from grip2.filter import knockoff_threshold
 from grip2.metrics import power
-from grip2.network.pair_sweeps import PairSweeps
 from grip2.statistics import LassoCoefficient
-from grip2.statistics import pair_posterior as module
+from grip2.statistics import effects as module
+from grip2.statistics.augmented import paired_inputs
 from grip2.statistics.base import standardise
-from grip2.statistics.bends import SHAPES, Bends
-from grip2.statistics.inputs import paired_inputs
-from grip2.statistics.pair_posterior import SETS, PairPosterior, class_probabilities, fit_pair_posterior
+from grip2.statistics.basis import SHAPES, Basis
+from grip2.statistics.effects import SETS, EffectPosterior, class_probabilities, fit_effects
 
 RNG = np.random.default_rng
 
@@ -28,7 +28,7 @@ def small_design(n=60, p=2, seed=0, curves=True):
     Xk = 0.7 * X + 0.7 * rng.standard_normal((n, p))
     y = standardise(0.2 * X[:, 0] + 0.2 * np.abs(X[:, 0]) + rng.standard_normal(n))
     Z = paired_inputs(X, Xk)
-    bends = Bends.fit(Z)
+    bends = Basis.fit(Z)
     design = module._design(Z, y, bends, curves)
     values = np.concatenate([bends.of(Z).transpose(1, 0, 2).reshape(n, -1), np.zeros((n, 1))], axis=1)
     return design, values, y
@@ -56,10 +56,10 @@ def exact_probabilities(design, columns, y, noise, variances, shares):
 
 
 def sampled_probabilities(design, n, noise, variances, shares, sweeps, broken=False):
-    """The same by `PairSweeps` with everything but the pairs held fixed."""
+    """The same by `EffectSweeps` with everything but the pairs held fixed."""
     rng, p = RNG(1), design.place.shape[1]
     gram = np.diag(np.diag(design.gram)) if broken else design.gram
-    sampler = PairSweeps(gram, design.correlation, design.place, SETS)
+    sampler = EffectSweeps(gram, design.correlation, design.place, SETS)
     found = np.zeros((p, 2))
     for _ in range(sweeps):
         found += sampler.draw(
@@ -98,7 +98,7 @@ def column_order(design, n_values):
 
 
 def naive_sweep(design, effects, order, uniform, normal, precision, variances, shares):
-    """`PairSweeps` in plain words: residual correlations are computed anew for every pair."""
+    """`EffectSweeps` in plain words: residual correlations are computed anew for every pair."""
     p = design.place.shape[1]
     posterior = 1 / (precision + 1 / variances)
     effects = effects.copy()
@@ -123,7 +123,7 @@ def test_sweeps_are_those_of_the_naive_twin():
     design, _, y = small_design(n=200, p=12)
     rng, n = RNG(2), len(y)
     variances, shares = np.array([0.1, 0.05, 0.02]), np.array([0.6, *[0.4 / len(SETS)] * len(SETS)])
-    sampler = PairSweeps(design.gram, design.correlation, design.place, SETS)
+    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS)
     twin = np.zeros(len(design.gram))
     for _ in range(5):
         order = rng.permuted(np.tile(np.arange(12, dtype=np.int32), (3, 1)), axis=1)
@@ -177,7 +177,7 @@ def signal_table(kind, n=1200, p=60, acting=12, seed=0):
 @pytest.mark.parametrize("kind", SIGNALS)
 def test_sums_of_single_effects_are_found(kind):
     X, Xk, y, truth = signal_table(kind)
-    part = fit_pair_posterior(paired_inputs(X, Xk), standardise(y), rng=RNG(0))
+    part = fit_effects(paired_inputs(X, Xk), standardise(y), rng=RNG(0))
     W = part.strength[:60] - part.strength[60:]
     found = power(knockoff_threshold(W, 0.1) <= W, truth)
     assert found >= 0.9
@@ -189,7 +189,7 @@ def test_sums_of_single_effects_are_found(kind):
 
 def test_straight_lines_only():
     X, Xk, y, _ = signal_table("absolute values")
-    blind = fit_pair_posterior(paired_inputs(X, Xk), standardise(y), rng=RNG(0), curves=False)
+    blind = fit_effects(paired_inputs(X, Xk), standardise(y), rng=RNG(0), curves=False)
     assert blind.explained < 0.05
     assert blind.strength.max() < 0.5
 
@@ -198,8 +198,8 @@ def test_swapped_pairs_swap_their_probabilities():
     X, Xk, y, _ = signal_table("signs", n=300, p=20)
     swapped = RNG(4).random(20) < 0.5
     A, B = np.where(swapped, Xk, X), np.where(swapped, X, Xk)
-    one = fit_pair_posterior(paired_inputs(X, Xk), standardise(y), rng=RNG(0), sweeps=200)
-    other = fit_pair_posterior(paired_inputs(A, B), standardise(y), rng=RNG(0), sweeps=200)
+    one = fit_effects(paired_inputs(X, Xk), standardise(y), rng=RNG(0), sweeps=200)
+    other = fit_effects(paired_inputs(A, B), standardise(y), rng=RNG(0), sweeps=200)
     back = np.concatenate([np.where(swapped, other.strength[20:], other.strength[:20])])
     np.testing.assert_allclose(back, one.strength[:20], atol=1e-3)
     assert other.explained == pytest.approx(one.explained, abs=1e-3)
@@ -212,7 +212,7 @@ def test_members_of_null_pairs_win_alike():
     for seed in range(40):
         X, Xk = RNG([seed, 6]).standard_normal((2, 100, 20))
         y = standardise(RNG([seed, 7]).standard_normal(100))
-        strength = fit_pair_posterior(paired_inputs(X, Xk), y, rng=RNG(seed), sweeps=40).strength
+        strength = fit_effects(paired_inputs(X, Xk), y, rng=RNG(seed), sweeps=40).strength
         wins += int((strength[:20] > strength[20:]).sum())
         leaning += int((1.01 * strength[:20] + 0.01 > strength[20:]).sum())
     assert abs(wins - 400) <= 57
@@ -227,8 +227,8 @@ def test_rows_that_are_not_fitted_are_not_looked_at():
     changed[others] += 100.0
     Z, changed_Z = paired_inputs(X, Xk), paired_inputs(X, Xk)
     changed_Z[others] *= 3.0
-    one = fit_pair_posterior(Z, y, rng=RNG(0), rows=rows)
-    other = fit_pair_posterior(changed_Z, changed, rng=RNG(0), rows=rows)
+    one = fit_effects(Z, y, rng=RNG(0), rows=rows)
+    other = fit_effects(changed_Z, changed, rng=RNG(0), rows=rows)
     np.testing.assert_array_equal(one.strength, other.strength)
     assert one.explained == other.explained
 
@@ -237,7 +237,7 @@ def test_what_is_left_of_rows_not_fitted_is_an_honest_error():
     X, Xk, y, _ = signal_table("absolute values", n=1000, p=10, acting=4)
     y = standardise(y)
     rows, others = np.arange(800), np.arange(800, 1000)
-    part = fit_pair_posterior(paired_inputs(X, Xk), y, rng=RNG(0), rows=rows)
+    part = fit_effects(paired_inputs(X, Xk), y, rng=RNG(0), rows=rows)
     left = part.response * part.scale
     assert np.var(left[others]) / np.var(y[others]) == pytest.approx(1.4**2 / (1 + 1.4**2), abs=0.12)
 
@@ -246,17 +246,17 @@ def test_of_wide_tables_the_pairs_that_promise_most_take_part(monkeypatch):
     X, Xk, y, truth = signal_table("absolute values", p=80)
     Z, y = paired_inputs(X, Xk), standardise(y)
     monkeypatch.setattr(module, "COLUMNS_MAX", 280)  # of 480: all lines, and the bends of 30 pairs
-    design = module._design(Z, y, Bends.fit(Z), True)
+    design = module._design(Z, y, Basis.fit(Z), True)
     nothing = len(design.gram) - 1
     there = design.place != nothing
     assert there[:, :, 0].all()
     assert (there[0] == there[1]).all()
     assert there[0, :, 1].sum() == 30
-    part = fit_pair_posterior(Z, y, rng=RNG(0))
+    part = fit_effects(Z, y, rng=RNG(0))
     W = part.strength[:80] - part.strength[80:]
     assert power(knockoff_threshold(W, 0.1) <= W, truth) >= 0.9
     monkeypatch.setattr(module, "COLUMNS_MAX", 100)  # not even all lines
-    part = fit_pair_posterior(Z, standardise(X[:, 0] + X[:, 1]), rng=RNG(0))
+    part = fit_effects(Z, standardise(X[:, 0] + X[:, 1]), rng=RNG(0))
     assert set(np.flatnonzero(part.strength > 0.5)) == {0, 1}
 
 
@@ -268,18 +268,18 @@ def test_columns_of_two_values_and_constant_ones():
     Xk[:, 10] = rng.standard_normal(400)  # has bends, its partner has none: neither uses them
     y = standardise(X[:, :4].sum(axis=1) + 0.5 * rng.standard_normal(400))
     Z = paired_inputs(X, Xk)
-    part = fit_pair_posterior(Z, y, rng=RNG(0))
+    part = fit_effects(Z, y, rng=RNG(0))
     assert part.strength[:4].min() > 0.95
     assert np.delete(part.strength, np.arange(4)).max() < 0.3
     assert part.strength[11] == part.strength[23] == 0
-    design = module._design(Z, y, Bends.fit(Z), True)
+    design = module._design(Z, y, Basis.fit(Z), True)
     assert len(design.gram) == 22 + 1
 
 
 @pytest.mark.parametrize(("n", "sweeps"), [(2, 50), (3, 50), (5, 50), (50, 1), (50, 3), (50, 6)])
 def test_a_handful_of_rows_or_sweeps(n, sweeps):
     X, Xk = RNG(0).standard_normal((2, n, 4))
-    part = fit_pair_posterior(paired_inputs(X, Xk), standardise(X[:, 0]), rng=RNG(0), sweeps=sweeps)
+    part = fit_effects(paired_inputs(X, Xk), standardise(X[:, 0]), rng=RNG(0), sweeps=sweeps)
     assert np.isfinite(part.strength).all()
     assert np.isfinite(part.response).all()
 
@@ -287,24 +287,22 @@ def test_a_handful_of_rows_or_sweeps(n, sweeps):
 def test_extreme_tables():
     rng = RNG(0)
     X = rng.standard_normal((200, 6))
-    same = fit_pair_posterior(
-        paired_inputs(X, X.copy()), standardise(X[:, 0]), rng=RNG(0)
-    )  # no noise, knockoffs are copies
+    same = fit_effects(paired_inputs(X, X.copy()), standardise(X[:, 0]), rng=RNG(0))  # no noise, knockoffs are copies
     np.testing.assert_allclose(same.strength[:6], same.strength[6:], atol=0.15)
     assert same.strength[0] + same.strength[6] > 0.99
     assert same.explained > 0.98  # the prior is worth two rows of noise
-    constant = fit_pair_posterior(paired_inputs(X, X[::-1]), np.zeros(200), rng=RNG(0))
+    constant = fit_effects(paired_inputs(X, X[::-1]), np.zeros(200), rng=RNG(0))
     assert not constant.strength.any()
     heavy = paired_inputs(rng.standard_cauchy((200, 6)), rng.standard_cauchy((200, 6)))
     rows = np.arange(150)
-    part = fit_pair_posterior(heavy, standardise(rng.standard_cauchy(200)), rng=RNG(0), rows=rows)
+    part = fit_effects(heavy, standardise(rng.standard_cauchy(200)), rng=RNG(0), rows=rows)
     assert np.isfinite(part.response).all()
 
 
 @pytest.mark.parametrize(("n", "p"), [(10, 30), (50, 200), (100, 300)])
 def test_noise_is_not_fitted_by_more_shapes_than_rows(n, p):
     X, Xk = RNG(0).standard_normal((2, n, p))
-    part = fit_pair_posterior(paired_inputs(X, Xk), standardise(RNG(1).standard_normal(n)), rng=RNG(0))
+    part = fit_effects(paired_inputs(X, Xk), standardise(RNG(1).standard_normal(n)), rng=RNG(0))
     assert part.strength.sum() < n / 5
     assert part.explained < 0.5
 
@@ -314,7 +312,7 @@ def test_heavy_tails_do_not_spoil_predictions(seed):
     rng = RNG([seed, 2])
     X, Xk = rng.standard_t(1.5, (2, 400, 50))
     y = standardise(np.arctan(X[:, :5]).sum(axis=1) + 0.5 * rng.standard_normal(400))
-    part = fit_pair_posterior(paired_inputs(X, Xk), y, rng=RNG(0), rows=np.arange(80, 400))
+    part = fit_effects(paired_inputs(X, Xk), y, rng=RNG(0), rows=np.arange(80, 400))
     left = part.response * part.scale
     assert np.var(left[:80]) < 0.3 * np.var(y[:80])
 
@@ -323,7 +321,7 @@ def test_heavy_tails_do_not_spoil_predictions(seed):
 def test_classes(classes):
     X, Xk, y, truth = signal_table("absolute values", n=2000)
     y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
-    W = PairPosterior().importance(X, Xk, y, rng=RNG(0), task="classification").W
+    W = EffectPosterior().importance(X, Xk, y, rng=RNG(0), task="classification").W
     assert power(knockoff_threshold(W, 0.1) <= W, truth) >= 0.9
     rows = np.arange(1600)
     found = class_probabilities(paired_inputs(X, Xk), y, rng=RNG(0), rows=rows, sweeps=100)

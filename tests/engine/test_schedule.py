@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grip2.network.schedule import Schedule
+from grip2.engine.schedule import Schedule
 
 
 def draw(steps=1000, seed=0, **settings):

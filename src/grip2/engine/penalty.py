@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from grip2.network.mlp import Parameters
+from grip2.engine.mlp import Parameters
 
 
 def group_penalty(first_weight: Any, a: Any, epsilon: Any) -> Any:

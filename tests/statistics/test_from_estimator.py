@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from grip2.statistics import FromEstimator, RandomForest
-from grip2.statistics.inputs import paired_inputs
-from grip2.statistics.sklearn_estimator import fit_and_read
+from grip2.statistics.augmented import paired_inputs
+from grip2.statistics.from_estimator import fit_and_read
 
 
 def data(n: int = 200, p: int = 4):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
-from grip2.network.sizes import AUTOMATIC, automatic_sizes
+from grip2.engine.automatic_sizes import AUTOMATIC, automatic_sizes
 from grip2.statistics.base import Statistic
 
 Sized = TypeVar("Sized", bound=Statistic)

@@ -1,7 +1,7 @@
 """A Bayesian additive model of pairs (not in the paper): sums of straight lines and curves of single features.
 
 Each pair acts through one of its two members, or not at all; the member that acts does so through one or more of the shapes
-of `grip2.statistics.bends`:
+of `grip2.statistics.basis`:
 
     y = sum_j f_j(one member of pair j) + noise,    f_j = sum of some shapes, or 0.
 
@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grip2.network.pair_sweeps import PairSweeps
+from grip2.engine.effect_sweeps import EffectSweeps
 from grip2.result import Importance
+from grip2.statistics.augmented import one_against_rest, paired_inputs, threads_for
 from grip2.statistics.base import Progress, Statistic, check_whole, standardise
-from grip2.statistics.bends import SHAPES, Bends, blocks
-from grip2.statistics.inputs import one_against_rest, paired_inputs, threads_for
+from grip2.statistics.basis import SHAPES, Basis, blocks
 from grip2.statistics.parts import Part
 
 SWEEPS = 800
@@ -49,7 +49,7 @@ LEAST_PRIOR = 1e-6
 SETS = np.array([used for used in itertools.product([0, 1], repeat=SHAPES) if any(used)], dtype=np.float32)
 
 
-class PairPosterior(Statistic):
+class EffectPosterior(Statistic):
     """Posterior probability of having an effect in an additive model of lines and curves: what GRIP2 asks before its network.
 
     A second for tables on which a network takes minutes, and blind to features that act only together. For classes, the
@@ -79,7 +79,7 @@ class PairPosterior(Statistic):
     ) -> Importance:
         check_whole(self, "sweeps")
         if not isinstance(self.curves, bool | np.bool_):
-            raise ValueError(f"PairPosterior: curves must be True or False, got {self.curves!r}.")
+            raise ValueError(f"EffectPosterior: curves must be True or False, got {self.curves!r}.")
         Z, p = paired_inputs(X, Xk, np.float32), X.shape[1]
         fit = class_probabilities if task == "classification" else _probabilities
         strength = fit(Z, y, rng=rng, curves=bool(self.curves), sweeps=self.sweeps)
@@ -99,10 +99,10 @@ def class_probabilities(
 
 
 def _probabilities(Z: np.ndarray, y: np.ndarray, **settings: Any) -> np.ndarray:
-    return fit_pair_posterior(Z, standardise(y), **settings).strength
+    return fit_effects(Z, standardise(y), **settings).strength
 
 
-def fit_pair_posterior(
+def fit_effects(
     Z: np.ndarray,
     y: np.ndarray,
     *,
@@ -122,7 +122,7 @@ def fit_pair_posterior(
     if len(target) < 2 or not target.any():
         return Part("additive", np.zeros(2 * p), 0.0, y, None, [], probability=True)
     with threads_for(Z):
-        bends = Bends.fit(fitted_on)
+        bends = Basis.fit(fitted_on)
         design = _design(fitted_on, target, bends, curves)
         draws = _sample(design, len(target), sweeps, rng)
         fitted = _prediction(Z, bends, draws.effect)
@@ -148,7 +148,7 @@ class _Design(NamedTuple):
     correlation: np.ndarray  # (columns + 1,) with the response
 
 
-def _design(Z: np.ndarray, y: np.ndarray, bends: Bends, curves: bool) -> _Design:
+def _design(Z: np.ndarray, y: np.ndarray, bends: Basis, curves: bool) -> _Design:
     p, n = Z.shape[1] // 2, len(Z)
     present = bends.present().reshape(SHAPES, 2, p)
     # A bend that one member lacks would favour the other.
@@ -169,7 +169,7 @@ def _design(Z: np.ndarray, y: np.ndarray, bends: Bends, curves: bool) -> _Design
     return _Design(place.reshape(SHAPES, 2, p).transpose(1, 2, 0), gram, (correlation / n).astype(np.float32))
 
 
-def _values(Z: np.ndarray, bends: Bends, shape: np.ndarray, column: np.ndarray) -> np.ndarray:
+def _values(Z: np.ndarray, bends: Basis, shape: np.ndarray, column: np.ndarray) -> np.ndarray:
     """(rows, size) the shapes that take part, in order of shape and column."""
     values = np.empty((len(Z), len(shape)), np.float32)
     for here in blocks(Z.shape[1], len(Z)):
@@ -179,7 +179,7 @@ def _values(Z: np.ndarray, bends: Bends, shape: np.ndarray, column: np.ndarray) 
     return values
 
 
-def _promising(Z: np.ndarray, y: np.ndarray, bends: Bends, present: np.ndarray) -> np.ndarray:
+def _promising(Z: np.ndarray, y: np.ndarray, bends: Basis, present: np.ndarray) -> np.ndarray:
     """Which shapes of a wide table take part: those of pairs whose shapes correlate most with the response.
 
     Straight lines have two thirds of the room, or more if there are few; the rest is for bends. Pairs are kept as a whole.
@@ -210,7 +210,7 @@ class _Draws(NamedTuple):
 def _sample(design: _Design, n: int, sweeps: int, rng: np.random.Generator) -> _Draws:
     """Gibbs sampling: pair after pair in random order, then noise, sizes of effects and shares of the sets of shapes."""
     size, p = len(design.correlation) - 1, design.place.shape[1]
-    sampler = PairSweeps(design.gram, design.correlation, design.place, SETS)
+    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS)
     noise, variances = 1.0, np.full(SHAPES, EFFECT_VARIANCES / n)
     shares = np.array([0.9, *[0.1 / len(SETS)] * len(SETS)])  # of pairs that do not act, and of each set of shapes
     in_advance = np.full(len(SETS) + 1, 1.0 / len(SETS))  # pairs, as if counted
@@ -247,7 +247,7 @@ def _sample(design: _Design, n: int, sweeps: int, rng: np.random.Generator) -> _
     return _Draws(probability / kept, effect / kept, noises / kept)
 
 
-def _prediction(Z: np.ndarray, bends: Bends, effect: np.ndarray) -> np.ndarray:
+def _prediction(Z: np.ndarray, bends: Basis, effect: np.ndarray) -> np.ndarray:
     """(rows,) of the mean effects."""
     weights = effect.transpose(2, 0, 1).reshape(SHAPES, -1)
     used = np.flatnonzero(weights.any(axis=0))

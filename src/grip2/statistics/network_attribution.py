@@ -13,13 +13,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from grip2.network.schedule import Schedule
-from grip2.network.train import TrainingConfig, TrainingRun, train, train_batch
+from grip2.engine.schedule import Schedule
+from grip2.engine.train import TrainingConfig, TrainingRun, train, train_batch
 from grip2.result import Importance
+from grip2.statistics.augmented import distinct, paired_inputs, response
 from grip2.statistics.base import Progress, Statistic, check_whole
 from grip2.statistics.grip import PAPER_SETTINGS
-from grip2.statistics.inputs import distinct, paired_inputs, response
-from grip2.statistics.sizing import draws_of_a_network, with_automatic_sizes
+from grip2.statistics.network_size import draws_of_a_network, with_automatic_sizes
 
 SHARED_SETTINGS = ("steps", "hidden", "depth", "batch_size", "learning_rate")
 

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import optax
 from jax import lax
 
-from grip2.network.losses import LOSSES
-from grip2.network.mlp import Parameters, forward, group_norms
-from grip2.network.penalty import deep_penalty, group_penalty
+from grip2.engine.losses import LOSSES
+from grip2.engine.mlp import Parameters, forward, group_norms
+from grip2.engine.penalty import deep_penalty, group_penalty
 
 # Keeps the diagnostic ratio finite where the loss is flat (appendix, "Diagnostics").
 RATIO_EPSILON = 1e-12

@@ -8,7 +8,7 @@ from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic
 
 
-class Nothing(Statistic):
+class RandomScores(Statistic):
     """Random importances: whatever it selects, it selects by luck."""
 
     def _importance(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grip2.network.sizes import automatic_block_size, automatic_sizes
+from grip2.engine.automatic_sizes import automatic_block_size, automatic_sizes
 from grip2.statistics import GRIP2, MALD, DeepSHAP, Ensemble
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from grip2.experiments.paired import against_best
+from grip2.experiments.against_best import against_best
 from grip2.experiments.sections import family_sections
 
 

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from grip2.network.compilation import enable_cache
-from grip2.network.mlp import Parameters, forward
+from grip2.engine.compilation import enable_cache
+from grip2.engine.mlp import Parameters, forward
 
 # Below this difference of pre-activations the rescale rule divides by nothing; the derivative is its limit.
 SMALLEST_DIFFERENCE = 1e-6

@@ -18,7 +18,7 @@ LEAST_SHAPE = 1e-3
 _TINY = np.finfo(float).tiny
 
 
-class Bends(NamedTuple):
+class Basis(NamedTuple):
     """The shapes of some columns as functions: fitted on some rows, where all have mean 0 and deviation 1 or are zero.
 
     With ``h_q(z) = max(0, z - q)``: V is h at the median, S is h at the lower less h at the upper quartile.
@@ -68,7 +68,7 @@ def blocks(n_columns: int, n_rows: int) -> Iterator[slice]:
 
 
 def _fitted(Z: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The fields of `Bends`, by Gram and Schmidt."""
+    """The fields of `Basis`, by Gram and Schmidt."""
     cuts = _cuts(Z)
     low, middle, high = (np.maximum(Z - cut, 0.0) for cut in cuts)
     raw = np.stack([Z, middle, low - high])

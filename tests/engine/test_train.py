@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grip2.network import train as engine
-from grip2.network.losses import choose_loss
-from grip2.network.schedule import KINDS, Schedule
-from grip2.network.train import (
+from grip2.engine import train as engine
+from grip2.engine.losses import choose_loss
+from grip2.engine.schedule import KINDS, Schedule
+from grip2.engine.train import (
     HeldOut,
     NonFiniteTrainingError,
     TrainingConfig,
@@ -242,7 +242,7 @@ def test_minibatches_visit_every_row_once_a_pass():
 
 def test_columns_start_alike():
     """Group norms at the start do not depend on the column: their mean over 400 runs is constant within 5 se."""
-    from grip2.network.mlp import initialise
+    from grip2.engine.mlp import initialise
 
     rng = np.random.default_rng(0)
     norms = np.array([np.linalg.norm(initialise(6, 4, 1, 1, rng=rng)[0].weight, axis=1) for _ in range(400)])

@@ -18,10 +18,10 @@ import numpy as np
 import optax
 from jax import lax
 
-from grip2.network.compilation import enable_cache
-from grip2.network.losses import LOSSES, choose_loss
-from grip2.network.mlp import Layer, Parameters
-from grip2.network.train import CHUNK_FLOPS, CHUNK_STEPS_MAX, NonFiniteTrainingError, Progress, minibatches
+from grip2.engine.compilation import enable_cache
+from grip2.engine.losses import LOSSES, choose_loss
+from grip2.engine.mlp import Layer, Parameters
+from grip2.engine.train import CHUNK_FLOPS, CHUNK_STEPS_MAX, NonFiniteTrainingError, Progress, minibatches
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"elu": jax.nn.elu, "relu": jax.nn.relu}
 
@@ -30,14 +30,14 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"elu": jax.nn.elu, "relu": jax.n
 NARROW = 16
 
 
-class PairwiseParameters(NamedTuple):
+class FilterNetworkParameters(NamedTuple):
     filters: Any  # (2, p): row 0 holds z, row 1 holds z~
     filter_bias: Any  # (p,)
     layers: Parameters
 
 
 @dataclass(frozen=True)
-class PairwiseConfig:
+class FilterNetworkConfig:
     """What fixes a run but the data and the seed; ``l1`` acts on the weights of the hidden layers."""
 
     hidden: int
@@ -62,15 +62,15 @@ class PairwiseConfig:
 
 
 @dataclass(frozen=True)
-class PairwiseRun:
+class FilterNetworkRun:
     """A trained network and the loss of every step's minibatch; all NumPy."""
 
-    parameters: PairwiseParameters
+    parameters: FilterNetworkParameters
     loss_curve: np.ndarray
     stop_reason: str
 
 
-def pairwise_importance(parameters: PairwiseParameters) -> np.ndarray:
+def filter_network_importance(parameters: FilterNetworkParameters) -> np.ndarray:
     """``|z_j w_j|`` of all first members, then ``|z~_j w_j|`` of all second ones, w the product of later
     weights.
 
@@ -82,7 +82,7 @@ def pairwise_importance(parameters: PairwiseParameters) -> np.ndarray:
     return (np.abs(parameters.filters) * np.abs(w).sum(axis=1)).ravel()
 
 
-def pairwise_forward(parameters: PairwiseParameters, x: Any, activation: str) -> Any:
+def filter_network_forward(parameters: FilterNetworkParameters, x: Any, activation: str) -> Any:
     """Network outputs, shape (rows, outputs), for rows of (p originals, p knockoffs)."""
     hidden = _first_layer(parameters, x)
     for layer in parameters.layers[1:]:
@@ -90,7 +90,7 @@ def pairwise_forward(parameters: PairwiseParameters, x: Any, activation: str) ->
     return hidden
 
 
-def _first_layer(parameters: PairwiseParameters, x: Any) -> Any:
+def _first_layer(parameters: FilterNetworkParameters, x: Any) -> Any:
     """Filters and first layer together; before its activation.
 
     Filtering every row costs a pass over the table. Where the layer is narrow it is cheaper to multiply its weights by the
@@ -104,26 +104,26 @@ def _first_layer(parameters: PairwiseParameters, x: Any) -> Any:
     return (filters[0] * x[:, :p] + filters[1] * x[:, p:] + parameters.filter_bias) @ weight + bias
 
 
-def initialise_pairwise(
-    n_pairs: int, n_outputs: int, config: PairwiseConfig, rng: np.random.Generator
-) -> PairwiseParameters:
+def initialise_filter_network(
+    n_pairs: int, n_outputs: int, config: FilterNetworkConfig, rng: np.random.Generator
+) -> FilterNetworkParameters:
     """Filters at one constant, so that no pair starts with a winner; layers Glorot normal, biases zero."""
     sizes = [n_pairs, *([config.hidden] * config.depth), n_outputs]
     layers = tuple(
         Layer(rng.standard_normal((a, b)) * np.sqrt(2.0 / (a + b)), np.zeros(b)) for a, b in itertools.pairwise(sizes)
     )
-    return PairwiseParameters(np.full((2, n_pairs), config.filter_start), np.zeros(n_pairs), layers)
+    return FilterNetworkParameters(np.full((2, n_pairs), config.filter_start), np.zeros(n_pairs), layers)
 
 
-def train_pairwise(
+def train_filter_network(
     tables: Sequence[np.ndarray],
     y: np.ndarray,
     *,
     task: str,
-    config: PairwiseConfig,
+    config: FilterNetworkConfig,
     rngs: Sequence[np.random.Generator],
     progress: Progress | None = None,
-) -> list[PairwiseRun]:
+) -> list[FilterNetworkRun]:
     """Train one network per generator, all in one batched computation.
 
     ``tables`` holds one (rows, 2p) table per generator, or a single one for all.
@@ -133,7 +133,7 @@ def train_pairwise(
     loss_name, n_outputs = choose_loss(task, y)
     batch = min(config.batch_size, n_rows)
     streams = [rng.spawn(2) for rng in rngs]
-    started = [initialise_pairwise(n_inputs // 2, n_outputs, config, both[0]) for both in streams]
+    started = [initialise_filter_network(n_inputs // 2, n_outputs, config, both[0]) for both in streams]
     # All rows at every step need no numbers: their order does not matter.
     rows = np.stack([_rows(n_rows, batch, config.steps, both[1]) for both in streams])
     shared = len(tables) == 1
@@ -161,7 +161,9 @@ def train_pairwise(
         stopped = progress is not None and progress(done, config.steps) is False
     reason = "all steps done" if done == config.steps else f"stopped by the caller after {done} steps"
     trained, curve = jax.tree.map(np.asarray, state[0]), np.concatenate(losses, axis=1)
-    return [PairwiseRun(jax.tree.map(lambda leaf, k=k: leaf[k], trained), curve[k], reason) for k in range(len(rngs))]
+    return [
+        FilterNetworkRun(jax.tree.map(lambda leaf, k=k: leaf[k], trained), curve[k], reason) for k in range(len(rngs))
+    ]
 
 
 def _rows(n_rows: int, batch: int, steps: int, rng: np.random.Generator) -> np.ndarray:
@@ -194,8 +196,8 @@ def _advance(
     """Run the first ``n_steps`` of the minibatches laid out in ``rows`` (capacity, batch)."""
     update = _optimiser(learning_rate).update
 
-    def objective(parameters: PairwiseParameters, xb: Any, yb: Any) -> tuple[Any, Any]:
-        prediction = LOSSES[loss_name](pairwise_forward(parameters, xb, activation), yb)
+    def objective(parameters: FilterNetworkParameters, xb: Any, yb: Any) -> tuple[Any, Any]:
+        prediction = LOSSES[loss_name](filter_network_forward(parameters, xb, activation), yb)
         # Hidden layers only, as in the original's code: filters and output layer are not penalised.
         penalty = sum(jnp.sum(jnp.abs(layer.weight)) for layer in parameters.layers[:-1])
         return prediction + l1 * penalty, prediction
@@ -210,7 +212,7 @@ def _advance(
     return lax.fori_loop(0, n_steps, step, (state, jnp.zeros(len(rows), x.dtype)))
 
 
-def _chunk_capacity(parameters: PairwiseParameters, rows_per_step: int, n_steps: int) -> int:
+def _chunk_capacity(parameters: FilterNetworkParameters, rows_per_step: int, n_steps: int) -> int:
     n_weights = sum(layer.weight.size for layer in parameters.layers)
     # A step touches every weight some ten times whatever the batch: Adam's moments.
     flops = 6.0 * n_weights * (rows_per_step + 10)
