@@ -15,7 +15,7 @@ SOURCE = Path(grip2.__file__).parent
 
 # A module may import from its own layer and from those before it.
 LAYERS = [
-    {"_random", "_version"},
+    {"errors", "_random", "_version"},
     {"engine"},
     {"result", "filter", "symmetry", "_validation"},
     {"knockoffs", "statistics", "grouping"},

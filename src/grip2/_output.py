@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from grip2.errors import Grip2Error
 
-class OutputError(ValueError):
+
+class OutputError(Grip2Error):
     """The output folder cannot be used; the message says why."""
 
 

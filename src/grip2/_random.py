@@ -12,6 +12,8 @@ import zlib
 
 import numpy as np
 
+from grip2.errors import Grip2Error
+
 _LIBRARY_KEY = 0x67726970  # "grip"
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -26,14 +28,14 @@ def generator_from(random_state: RandomState) -> np.random.Generator:
         entropy: int | list[int] | None = None
     elif isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
         if random_state < 0:
-            raise ValueError(f"random_state must not be negative, got {random_state}.")
+            raise Grip2Error(f"random_state must not be negative, got {random_state}.")
         entropy = int(random_state)
     elif isinstance(random_state, np.random.Generator):
         entropy = [int(word) for word in random_state.integers(2**32, size=4)]
     elif isinstance(random_state, np.random.RandomState):
         entropy = [int(word) for word in random_state.randint(2**32, size=4, dtype=np.uint64)]
     else:
-        raise ValueError(
+        raise Grip2Error(
             "random_state must be None, an integer, a numpy Generator or a RandomState, "
             f"got {type(random_state).__name__}."
         )

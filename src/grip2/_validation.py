@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from grip2.errors import Grip2Error
+
 MIN_ROWS = 10
 MIN_FEATURES = 2
 
@@ -19,22 +21,22 @@ def check_table(X: np.ndarray, names: Sequence[str], who: str) -> None:
     """Refuse tables on which no honest selection can be made."""
     n, p = X.shape
     if n < MIN_ROWS:
-        raise ValueError(f"{who}: at least {MIN_ROWS} rows are needed, got n_samples = {n}.")
+        raise Grip2Error(f"{who}: at least {MIN_ROWS} rows are needed, got n_samples = {n}.")
     if p < MIN_FEATURES:
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: at least {MIN_FEATURES} features are needed, got {p} feature(s): a false discovery rate over a "
             "single feature says nothing. Use an ordinary test of association."
         )
     constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
     if len(constant):
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: {_columns(constant, names)} constant and cannot carry a signal; drop before selecting."
         )
     groups = duplicated_columns(X)
     if groups:
         listed = "; ".join(" = ".join(str(names[j]) for j in group) for group in groups[:5])
         more = f"; and {len(groups) - 5} more" if len(groups) > 5 else ""
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: exactly equal columns cannot be told apart by any method ({listed}{more}); keep one of each."
         )
 
@@ -57,7 +59,7 @@ def column_names(X: Any, who: str) -> tuple[str, ...] | None:
     names = tuple(str(name) for name in columns)
     repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if repeated:
-        raise ValueError(f"{who}: column names must differ, got {', '.join(repeated[:10])} more than once.")
+        raise Grip2Error(f"{who}: column names must differ, got {', '.join(repeated[:10])} more than once.")
     return names
 
 
@@ -66,10 +68,10 @@ def plain_response(y: Any, who: str) -> np.ndarray:
     # A pandas Series may hold NA, which an array of its values cannot express.
     missing = np.asarray(pd.isna(y if isinstance(y, pd.Series) else np.asarray(y)))
     if missing.any():
-        raise ValueError(f"{who}: Input y contains NaN in {int(missing.sum())} of {missing.size} rows.")
+        raise Grip2Error(f"{who}: Input y contains NaN in {int(missing.sum())} of {missing.size} rows.")
     values = np.asarray(y)
     if values.dtype.kind in "mM":
-        raise ValueError(f"{who}: y holds dates; turn them into numbers first, for example days since a start.")
+        raise Grip2Error(f"{who}: y holds dates; turn them into numbers first, for example days since a start.")
     if values.dtype.kind == "O" and all(isinstance(value, numbers.Number) for value in values.ravel()):
         return values.astype(float)
     return values
@@ -78,15 +80,15 @@ def plain_response(y: Any, who: str) -> np.ndarray:
 def resolve_task(y: np.ndarray, task: str, who: str) -> str:
     """Regression or classification: text, booleans and two distinct values mean classes."""
     if task not in ("auto", "regression", "classification"):
-        raise ValueError(f"{who}: task must be 'auto', 'regression' or 'classification', got {task!r}.")
+        raise Grip2Error(f"{who}: task must be 'auto', 'regression' or 'classification', got {task!r}.")
     distinct = np.unique(y)
     if len(distinct) < 2:
         kind = "one class" if y.dtype.kind in "OUSb" else "a constant"
-        raise ValueError(f"{who}: y is {kind} ({distinct[0]!r} in every row); there is nothing to explain.")
+        raise Grip2Error(f"{who}: y is {kind} ({distinct[0]!r} in every row); there is nothing to explain.")
     if task == "auto" and (y.dtype.kind in "OUSb" or len(distinct) == 2):
         task = "classification"
     if task == "classification" and len(distinct) > max(2, len(y) // 3):
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: y has {len(distinct)} classes in {len(y)} rows (such as {distinct[0]!r}): measurements or "
             "identifiers rather than classes. Convert numbers stored as text, or pass task='regression'."
         )
@@ -109,9 +111,9 @@ def encode_response(y: np.ndarray, task: str, who: str) -> np.ndarray:
     try:
         y = y.astype(float)
     except (TypeError, ValueError):
-        raise ValueError(f"{who}: regression needs a numeric y, got values such as {y[0]!r}.") from None
+        raise Grip2Error(f"{who}: regression needs a numeric y, got values such as {y[0]!r}.") from None
     if not np.isfinite(y).all():
-        raise ValueError(f"{who}: Input y contains NaN or infinity.")
+        raise Grip2Error(f"{who}: Input y contains NaN or infinity.")
     return y
 
 

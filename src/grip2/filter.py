@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from grip2.errors import Grip2Error
+
 
 def knockoff_threshold(W: np.ndarray, fdr: float, offset: int = 1) -> float:
     """The smallest t among the nonzero ``|W_j|`` whose estimated false discovery proportion is at most ``fdr``.
@@ -46,7 +48,7 @@ def estimated_fdp(W: np.ndarray, offset: int = 1) -> tuple[np.ndarray, np.ndarra
     """All candidate thresholds (the distinct nonzero ``|W_j|``, ascending) and the estimate at each."""
     W = _checked(W)
     if offset not in (0, 1):
-        raise ValueError(f"offset must be 0 or 1, got {offset!r}.")
+        raise Grip2Error(f"offset must be 0 or 1, got {offset!r}.")
     candidates = np.unique(np.abs(W[W != 0]))
     positive = np.sort(W[W > 0])
     negative = np.sort(-W[W < 0])
@@ -57,13 +59,13 @@ def estimated_fdp(W: np.ndarray, offset: int = 1) -> tuple[np.ndarray, np.ndarra
 
 def check_fdr(fdr: float) -> None:
     if isinstance(fdr, bool) or not isinstance(fdr, int | float | np.number) or not 0 < fdr < 1:
-        raise ValueError(f"fdr must be in (0, 1), got {fdr!r}.")
+        raise Grip2Error(f"fdr must be in (0, 1), got {fdr!r}.")
 
 
 def _checked(W: np.ndarray) -> np.ndarray:
     W = np.asarray(W, dtype=float)
     if W.ndim != 1:
-        raise ValueError(f"W must be one-dimensional, got shape {W.shape}.")
+        raise Grip2Error(f"W must be one-dimensional, got shape {W.shape}.")
     if not np.isfinite(W).all():
-        raise ValueError("W must be finite: a statistic returned NaN or infinity.")
+        raise Grip2Error("W must be finite: a statistic returned NaN or infinity.")
     return W

@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from grip2.errors import Grip2Error
+
 
 class CorrelationGrouping(SelectorMixin, BaseEstimator):
     """Keeps one feature of every cluster of highly correlated ones; a scikit-learn transformer that never sees the response.
@@ -50,12 +52,12 @@ class CorrelationGrouping(SelectorMixin, BaseEstimator):
         for name in ("redundancy_threshold", "group_threshold"):
             value = getattr(self, name)
             if not 0 < value <= 1:
-                raise ValueError(f"CorrelationGrouping: {name} must be in (0, 1], got {value}.")
+                raise Grip2Error(f"CorrelationGrouping: {name} must be in (0, 1], got {value}.")
         matrix = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         varying = np.flatnonzero(np.ptp(matrix, axis=0) > 0)
         names = self._input_names()
         if not len(varying):
-            raise ValueError(
+            raise Grip2Error(
                 f"CorrelationGrouping: at least one column must vary, got {matrix.shape[1]} constant ones only."
             )
         if len(varying) < matrix.shape[1]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from grip2.errors import Grip2Error
+
 Selection = Collection[Any] | np.ndarray
 
 
@@ -24,7 +26,7 @@ def power(selected: Selection, truth: Selection) -> float:
     """Share of the features in ``truth`` that were selected."""
     chosen, true = _as_sets(selected, truth)
     if not true:
-        raise ValueError("power: truth is empty, so there is nothing to find.")
+        raise Grip2Error("power: truth is empty, so there is nothing to find.")
     return len(chosen & true) / len(true)
 
 
@@ -36,7 +38,7 @@ def jaccard_stability(selections: Iterable[Selection]) -> float:
     """
     sets = [_as_set(selection) for selection in selections]
     if len(sets) < 2:
-        raise ValueError(f"jaccard_stability: at least two selections are needed, got {len(sets)}.")
+        raise Grip2Error(f"jaccard_stability: at least two selections are needed, got {len(sets)}.")
     return float(np.mean([_jaccard(first, second) for first, second in combinations(sets, 2)]))
 
 
@@ -48,7 +50,7 @@ def _jaccard(first: set, second: set) -> float:
 def _as_sets(selected: Selection, truth: Selection) -> tuple[set, set]:
     arrays = [np.asarray(value) for value in (selected, truth)]
     if all(array.dtype == bool for array in arrays) and arrays[0].shape != arrays[1].shape:
-        raise ValueError(f"masks of different lengths: {arrays[0].shape} and {arrays[1].shape}.")
+        raise Grip2Error(f"masks of different lengths: {arrays[0].shape} and {arrays[1].shape}.")
     return _as_set(selected), _as_set(truth)
 
 

@@ -10,6 +10,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from grip2.errors import Grip2Error
+
 
 @dataclass(frozen=True)
 class Surface:
@@ -45,12 +47,12 @@ class Importance:
     def __post_init__(self) -> None:
         original, knockoff = np.asarray(self.original), np.asarray(self.knockoff)
         if original.ndim != 1 or original.shape != knockoff.shape:
-            raise ValueError(
+            raise Grip2Error(
                 "Importance: original and knockoff must be vectors of one length, "
                 f"got shapes {original.shape} and {knockoff.shape}."
             )
         if not (np.isfinite(original).all() and np.isfinite(knockoff).all()):
-            raise ValueError("Importance: every value must be finite, got NaN or infinity.")
+            raise Grip2Error("Importance: every value must be finite, got NaN or infinity.")
 
     @property
     def W(self) -> np.ndarray:

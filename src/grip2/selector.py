@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from grip2._random import RandomState, generator_from
 from grip2._validation import check_table, column_names, encode_response, plain_response, resolve_task
 from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values
+from grip2.errors import Grip2Error
 from grip2.explain import assumptions_behind, reason_for
 from grip2.filter import check_fdr, knockoff_threshold, q_values
 from grip2.knockoffs import CopulaKnockoffs, FixedXKnockoffs, KnockoffSampler
@@ -124,7 +125,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             return sampler.augment_rows(X, y, rng=rng)
         needed = 2 * X.shape[1] + sampler.center
         if len(X) < needed:
-            raise ValueError(
+            raise Grip2Error(
                 f"{type(self).__name__}: fixed-X knockoffs of {X.shape[1]} features need at least {needed} rows for "
                 f"classification, got {len(X)}. Use CopulaKnockoffs."
             )
@@ -135,20 +136,20 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         try:
             check_fdr(self.fdr)
         except ValueError as error:
-            raise ValueError(f"{who}: {error}") from None
+            raise Grip2Error(f"{who}: {error}") from None
         if self.offset not in (0, 1):
-            raise ValueError(f"{who}: offset must be 0 or 1, got {self.offset!r}.")
+            raise Grip2Error(f"{who}: offset must be 0 or 1, got {self.offset!r}.")
         if not isinstance(self.n_draws, numbers.Integral) or self.n_draws < 1:
-            raise ValueError(f"{who}: n_draws must be a whole number of at least 1, got {self.n_draws!r}.")
+            raise Grip2Error(f"{who}: n_draws must be a whole number of at least 1, got {self.n_draws!r}.")
         if self.n_draws > 1 and self.offset != 1:
-            raise ValueError(f"{who}: several draws are combined by e-values, which need offset=1.")
+            raise Grip2Error(f"{who}: several draws are combined by e-values, which need offset=1.")
         if self.statistic is not None and not isinstance(self.statistic, Statistic):
-            raise ValueError(
+            raise Grip2Error(
                 f"{who}: statistic must be a grip2.statistics.Statistic such as GRIP2(), "
                 f"got {type(self.statistic).__name__}."
             )
         if self.knockoffs is not None and not isinstance(self.knockoffs, KnockoffSampler):
-            raise ValueError(
+            raise Grip2Error(
                 f"{who}: knockoffs must be a grip2.knockoffs.KnockoffSampler such as GaussianKnockoffs(), "
                 f"got {type(self.knockoffs).__name__}."
             )
@@ -156,7 +157,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, str]:
         who = type(self).__name__
         if y is None:
-            raise ValueError(f"{who}: requires y to be passed, but the target y is None.")
+            raise Grip2Error(f"{who}: requires y to be passed, but the target y is None.")
         self._given_names = column_names(X, who)
         y = plain_response(y, who)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", multi_output=True)

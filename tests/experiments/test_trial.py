@@ -58,7 +58,7 @@ def test_methods_that_share_a_fit_train_once(tmp_path, monkeypatch):
     monkeypatch.setattr(network_attribution, "_trained_last", {})
     calls = []
     for name in ("train", "train_batch"):
-        original = getattr(attribution, name)
+        original = getattr(network_attribution, name)
         monkeypatch.setattr(network_attribution, name, lambda *a, _f=original, **k: (calls.append(1), _f(*a, **k))[1])
     first = [task for task in tasks(text, tmp_path) if task.group == (0,)][:4]
     assert [(task.cell.method.name, task.cell.method.ensemble) for task in first] == [

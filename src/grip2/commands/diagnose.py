@@ -12,6 +12,7 @@ from grip2._random import generator_from
 from grip2._validation import check_table
 from grip2.commands.console import output, warnings_as_notices
 from grip2.commands.table import group, load
+from grip2.errors import Grip2Error
 from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
 from grip2.knockoffs.registry import create
 from grip2.report.figures import to_svg
@@ -33,7 +34,7 @@ def run(
 ) -> KnockoffDiagnostics:
     sampler = create(knockoffs)
     if sampler.fixed_x:
-        raise ValueError(
+        raise Grip2Error(
             "diagnose: fixed-X knockoffs match Gram matrices; they are not meant to be exchangeable row by row, so these "
             "tests do not apply. Diagnose 'copula' or 'gaussian' knockoffs."
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from grip2._random import RandomState, generator_from
 from grip2.datasets.synthetic import SimulatedTable, ar1_rows, check_shape, with_noise
+from grip2.errors import Grip2Error
 
 Signal = Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
 
@@ -65,9 +66,9 @@ def make_family(
     """
     check_shape(n, p, rho, snr)
     if family not in FAMILIES:
-        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}.")
+        raise Grip2Error(f"family must be one of {', '.join(FAMILIES)}, got {family!r}.")
     if n_signals % 2 or not 2 <= n_signals <= p:
-        raise ValueError(f"n_signals must be an even number from 2 to p = {p}, got {n_signals}.")
+        raise Grip2Error(f"n_signals must be an even number from 2 to p = {p}, got {n_signals}.")
     for_truth = generator_from(truth)
     for_rows, for_noise = generator_from(random_state).spawn(2)
     support = for_truth.choice(p, n_signals, replace=False)

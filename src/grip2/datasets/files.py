@@ -6,6 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from grip2.errors import Grip2Error
+
 VARIABLE = "GRIP2_DATA"
 
 # Of the files as published; a copy with another sum is damaged, truncated or another version.
@@ -16,7 +18,7 @@ SHA256 = {
 }
 
 
-class DataFileError(ValueError):
+class DataFileError(Grip2Error):
     """A data file is missing, damaged or not what it should be; the message says which and what to do."""
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from grip2.datasets.files import VARIABLE, DataFileError, data_folder, local_file
+from grip2.errors import Grip2Error
 from grip2.grouping import CorrelationGrouping
 
 OPENML_ID = 1478
@@ -45,7 +46,7 @@ def load_har(
     frame = _raw(data_home)
     if rows is not None:
         if not 2 <= rows <= len(frame):
-            raise ValueError(f"load_har: rows must be between 2 and {len(frame)}, got {rows}.")
+            raise Grip2Error(f"load_har: rows must be between 2 and {len(frame)}, got {rows}.")
         frame = frame.iloc[np.linspace(0, len(frame) - 1, rows).round().astype(int)]
     n_columns = frame.shape[1]
     n_redundant = 0

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from grip2.datasets.files import DataFileError, fetch
+from grip2.errors import Grip2Error
 
 DRUGS = {
     "PI": ("APV", "ATV", "IDV", "LPV", "NFV", "RTV", "SQV"),
@@ -55,11 +56,11 @@ def load_hiv(
     C.2); ``"vignette"``, the rule of the R package's vignette and of Barber & Candes (2015), drops all of them.
     """
     if drug_class not in DRUGS:
-        raise ValueError(f"load_hiv: drug_class must be one of {', '.join(DRUGS)}, got {drug_class!r}.")
+        raise Grip2Error(f"load_hiv: drug_class must be one of {', '.join(DRUGS)}, got {drug_class!r}.")
     if drug not in DRUGS[drug_class]:
-        raise ValueError(f"load_hiv: drug of {drug_class} must be one of {', '.join(DRUGS[drug_class])}, got {drug!r}.")
+        raise Grip2Error(f"load_hiv: drug of {drug_class} must be one of {', '.join(DRUGS[drug_class])}, got {drug!r}.")
     if rules not in ("paper", "vignette"):
-        raise ValueError(f"load_hiv: rules must be 'paper' or 'vignette', got {rules!r}.")
+        raise Grip2Error(f"load_hiv: rules must be 'paper' or 'vignette', got {rules!r}.")
     names = (f"hiv/{drug_class}_DATA.txt", f"hiv/{drug_class}_TSM.txt")
     data = fetch(names[0], f"{_ADDRESS}/DATA/{drug_class}_DATA.txt", data_home)
     truth = fetch(names[1], f"{_ADDRESS}/MUTATIONLISTS/NP_TSM/{drug_class}", data_home)
@@ -79,7 +80,7 @@ def position_of(name: str) -> int:
     """The position of a mutation indicator: 82 for "P82.V"."""
     match = _COLUMN.fullmatch(name)
     if match is None:
-        raise ValueError(f"position_of: a name such as 'P82.V' is expected, got {name!r}.")
+        raise Grip2Error(f"position_of: a name such as 'P82.V' is expected, got {name!r}.")
     return int(match[1])
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grip2._random import RandomState, generator_from
+from grip2.errors import Grip2Error
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,13 @@ def make_semireal(
     """
     X = np.asarray(X)
     if X.ndim != 2:
-        raise ValueError(f"make_semireal: X must be two-dimensional, got shape {X.shape}.")
+        raise Grip2Error(f"make_semireal: X must be two-dimensional, got shape {X.shape}.")
     if not 0 < share <= 1:
-        raise ValueError(f"make_semireal: share must be in (0, 1], got {share}.")
+        raise Grip2Error(f"make_semireal: share must be in (0, 1], got {share}.")
     if not snr > 0:
-        raise ValueError(f"make_semireal: snr must be positive, got {snr}.")
+        raise Grip2Error(f"make_semireal: snr must be positive, got {snr}.")
     if hidden < 1:
-        raise ValueError(f"make_semireal: hidden must be at least 1, got {hidden}.")
+        raise Grip2Error(f"make_semireal: hidden must be at least 1, got {hidden}.")
     chosen = _support(X.shape[1], share, support)
     for_weights, for_noise = generator_from(random_state).spawn(2)
     if weights is not None:
@@ -64,5 +65,5 @@ def _support(p: int, share: float, support: RandomState | np.ndarray) -> np.ndar
         return np.sort(generator_from(support).choice(p, size, replace=False))
     chosen = np.unique(support.astype(int))
     if not len(chosen) or chosen[0] < 0 or chosen[-1] >= p:
-        raise ValueError(f"make_semireal: support must list columns from 0 to {p - 1}, got {support}.")
+        raise Grip2Error(f"make_semireal: support must list columns from 0 to {p - 1}, got {support}.")
     return chosen

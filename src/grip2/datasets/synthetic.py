@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grip2._random import RandomState, generator_from
+from grip2.errors import Grip2Error
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def make_hidden_interactions(
     """
     check_shape(n, p, rho, snr)
     if n_signals % 4 or n_signals > p:
-        raise ValueError(f"n_signals must be a multiple of 4 of at most p = {p}, got {n_signals}.")
+        raise Grip2Error(f"n_signals must be a multiple of 4 of at most p = {p}, got {n_signals}.")
     for_truth, for_rows, for_noise = generator_from(random_state).spawn(3)
     X = ar1_rows(n, p, rho, for_rows)
     chosen = for_truth.choice(p, n_signals, replace=False)
@@ -99,8 +100,8 @@ def with_noise(
 
 def check_shape(n: int, p: int, rho: float, snr: float) -> None:
     if n < 2 or p < 2:
-        raise ValueError(f"n and p must be at least 2, got n={n}, p={p}.")
+        raise Grip2Error(f"n and p must be at least 2, got n={n}, p={p}.")
     if not -1 < rho < 1:
-        raise ValueError(f"rho must be in (-1, 1), got {rho}.")
+        raise Grip2Error(f"rho must be in (-1, 1), got {rho}.")
     if not snr > 0:
-        raise ValueError(f"snr must be positive, got {snr}.")
+        raise Grip2Error(f"snr must be positive, got {snr}.")

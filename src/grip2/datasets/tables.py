@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from grip2.errors import Grip2Error
+
 READERS = {
     ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
     ".feather": "feather", ".arrow": "feather",
@@ -21,7 +23,7 @@ MAX_CATEGORY_SHARE = 0.5
 MAX_CATEGORIES = 50
 
 
-class TableError(ValueError):
+class TableError(Grip2Error):
     """A table that cannot be used as it is; the message says why and what to do."""
 
 
@@ -95,10 +97,10 @@ def _read(path: Path, kind: str) -> pd.DataFrame:
     with path.open(encoding="utf-8", newline="") as file:
         head = file.readline()
         if "\x00" in head:
-            raise ValueError("binary content")
+            raise Grip2Error("binary content")
         separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=head.count)
         if separator not in head:
-            raise ValueError("its first line holds a single column; expected names separated by commas")
+            raise Grip2Error("its first line holds a single column; expected names separated by commas")
         file.seek(0)
         rows = csv.reader(file, delimiter=separator)
         names, first = next(rows), next(rows, [])
@@ -110,13 +112,13 @@ def _check_header(names: list[str], first: list[str]) -> None:
     """Refuse what pandas would pass over: names given twice, no name, and rows of another length than the header."""
     repeated = sorted({name for name in names if names.count(name) > 1 and name})
     if repeated:
-        raise ValueError(f"column names occur more than once: {', '.join(repeated[:10])}")
+        raise Grip2Error(f"column names occur more than once: {', '.join(repeated[:10])}")
     if "" in names:
-        raise ValueError(
+        raise Grip2Error(
             f"column {names.index('') + 1} has no name; often it is a saved row index: remove it or give it a name"
         )
     if first and len(first) != len(names):
-        raise ValueError(f"the header has {len(names)} names but the first row has {len(first)} values")
+        raise Grip2Error(f"the header has {len(names)} names but the first row has {len(first)} values")
 
 
 def _siblings(path: Path) -> list[Path]:

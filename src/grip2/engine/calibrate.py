@@ -15,6 +15,7 @@ from grip2.engine.mlp import forward
 from grip2.engine.penalty import group_penalty
 from grip2.engine.schedule import Schedule
 from grip2.engine.train import HeldOut, Progress, TrainingConfig, train
+from grip2.errors import Grip2Error
 
 # Omega and its approach in units of lambda*, the strength that predicts best; chosen on linear, absolute-value, product,
 # sign and sine signals with n from 1,000 to 10,000.
@@ -167,7 +168,7 @@ def calibrate_gradient_ratio(
     gradient of R depends on a; the geometric mean over a uniform grid of [a_min, 1] is used, on which the paper is silent.
     """
     if not 0 < ratio[0] < ratio[1]:
-        raise ValueError(f"gradient_ratio must satisfy 0 < r_min < r_max, got {ratio}.")
+        raise Grip2Error(f"gradient_ratio must satisfy 0 < r_min < r_max, got {ratio}.")
     pilot_steps = min(RATIO_STEPS, config.steps)
     pilot = replace(
         config,

@@ -22,6 +22,7 @@ from grip2.engine.compilation import enable_cache
 from grip2.engine.losses import LOSSES, choose_loss
 from grip2.engine.mlp import Layer, Parameters
 from grip2.engine.train import CHUNK_FLOPS, CHUNK_STEPS_MAX, NonFiniteTrainingError, Progress, minibatches
+from grip2.errors import Grip2Error
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"elu": jax.nn.elu, "relu": jax.nn.relu}
 
@@ -52,13 +53,13 @@ class FilterNetworkConfig:
     def __post_init__(self) -> None:
         for name in ("hidden", "depth", "steps", "batch_size"):
             if getattr(self, name) < 1:
-                raise ValueError(f"DeepPINK: {name} must be at least 1, got {getattr(self, name)}.")
+                raise Grip2Error(f"DeepPINK: {name} must be at least 1, got {getattr(self, name)}.")
         if not self.learning_rate > 0:
-            raise ValueError(f"DeepPINK: learning_rate must be positive, got {self.learning_rate}.")
+            raise Grip2Error(f"DeepPINK: learning_rate must be positive, got {self.learning_rate}.")
         if not self.l1 >= 0:
-            raise ValueError(f"DeepPINK: l1 must not be negative, got {self.l1}.")
+            raise Grip2Error(f"DeepPINK: l1 must not be negative, got {self.l1}.")
         if self.activation not in ACTIVATIONS:
-            raise ValueError(f"DeepPINK: activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}.")
+            raise Grip2Error(f"DeepPINK: activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}.")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from grip2.errors import Grip2Error
+
 REGRESSION = "regression"
 CLASSIFICATION = "classification"
 TASKS = (REGRESSION, CLASSIFICATION)
@@ -50,4 +52,4 @@ def choose_loss(task: str, y: np.ndarray) -> tuple[str, int]:
     if task == CLASSIFICATION:
         n_classes = int(np.max(y)) + 1
         return ("logistic", 1) if n_classes <= 2 else ("softmax_cross_entropy", n_classes)
-    raise ValueError(f"task must be one of {TASKS}, got {task!r}.")
+    raise Grip2Error(f"task must be one of {TASKS}, got {task!r}.")

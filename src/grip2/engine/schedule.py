@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grip2.errors import Grip2Error
+
 KINDS = ("block_2d", "block_1d", "block_1d_a", "fixed", "minibatch")
 
 
@@ -56,23 +58,23 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"Schedule: kind must be one of {KINDS}, got {self.kind!r}.")
+            raise Grip2Error(f"Schedule: kind must be one of {KINDS}, got {self.kind!r}.")
         unpenalised = self.kind == "fixed" and self.lambda_min == self.lambda_max == 0
         if not (unpenalised or 0 < self.lambda_min <= self.lambda_max < np.inf):
-            raise ValueError(
+            raise Grip2Error(
                 "Schedule: omega must satisfy 0 < lambda_min <= lambda_max, "
                 f"got ({self.lambda_min}, {self.lambda_max})."
             )
         if not 0 < self.a_min <= self.a_max <= 1:
-            raise ValueError(
+            raise Grip2Error(
                 f"Schedule: the range of a must satisfy 0 < a_min <= a_max <= 1, got ({self.a_min}, {self.a_max})."
             )
         if self.block_size < 1:
-            raise ValueError(f"Schedule: block_size must be at least 1, got {self.block_size}.")
+            raise Grip2Error(f"Schedule: block_size must be at least 1, got {self.block_size}.")
         if self.warmup < 0:
-            raise ValueError(f"Schedule: warmup must not be negative, got {self.warmup}.")
+            raise Grip2Error(f"Schedule: warmup must not be negative, got {self.warmup}.")
         if self.approach_from is not None and not 0 < self.approach_from <= self.lambda_min:
-            raise ValueError(f"Schedule: approach_from must be in (0, lambda_min], got {self.approach_from}.")
+            raise Grip2Error(f"Schedule: approach_from must be in (0, lambda_min], got {self.approach_from}.")
 
     @property
     def lambda_fixed(self) -> float:
@@ -84,7 +86,7 @@ class Schedule:
         block = 1 if self.kind == "minibatch" else self.block_size
         n_blocks = steps // block
         if n_blocks < 1:
-            raise ValueError(f"Schedule: {steps} steps hold no whole block of {block}; give more steps.")
+            raise Grip2Error(f"Schedule: {steps} steps hold no whole block of {block}; give more steps.")
         lambda_, recorded = self._strengths(n_blocks, rng)
         a = np.ones(n_blocks)
         if self.kind in ("block_2d", "block_1d_a", "minibatch"):

@@ -15,6 +15,7 @@ from grip2.engine.losses import LOSSES, choose_loss
 from grip2.engine.mlp import Layer, Parameters, forward, initialise
 from grip2.engine.schedule import Regimes, Schedule
 from grip2.engine.step import Data, Hyper, Recorded, State, StepPlan, compiled_advance, start
+from grip2.errors import Grip2Error
 
 # A chunk is about this much work, so that a progress bar moves and Ctrl-C is answered at once.
 CHUNK_FLOPS = 2e10
@@ -52,18 +53,18 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         for name in ("hidden", "depth", "steps"):
             if getattr(self, name) < 1:
-                raise ValueError(f"TrainingConfig: {name} must be at least 1, got {getattr(self, name)}.")
+                raise Grip2Error(f"TrainingConfig: {name} must be at least 1, got {getattr(self, name)}.")
         if self.batch_size is not None and self.batch_size < 1:
-            raise ValueError(f"TrainingConfig: batch_size must be at least 1, got {self.batch_size}.")
+            raise Grip2Error(f"TrainingConfig: batch_size must be at least 1, got {self.batch_size}.")
         for name in ("learning_rate", "epsilon"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"TrainingConfig: {name} must be positive, got {getattr(self, name)}.")
+                raise Grip2Error(f"TrainingConfig: {name} must be positive, got {getattr(self, name)}.")
         if not self.deep_l2 >= 0:
-            raise ValueError(f"TrainingConfig: deep_l2 must not be negative, got {self.deep_l2}.")
+            raise Grip2Error(f"TrainingConfig: deep_l2 must not be negative, got {self.deep_l2}.")
         if self.clip_norm is not None and not self.clip_norm > 0:
-            raise ValueError(f"TrainingConfig: clip_norm must be positive or None, got {self.clip_norm}.")
+            raise Grip2Error(f"TrainingConfig: clip_norm must be positive or None, got {self.clip_norm}.")
         if self.precision not in ("float32", "float64"):
-            raise ValueError(f"TrainingConfig: precision must be float32 or float64, got {self.precision!r}.")
+            raise Grip2Error(f"TrainingConfig: precision must be float32 or float64, got {self.precision!r}.")
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def train_batch(
     snapshots are taken. Every member equals, up to rounding, the run `train` makes with the same generator.
     """
     if np.ndim(x) == 3 and len(x) != len(rngs):
-        raise ValueError(f"train_batch: {len(x)} tables for {len(rngs)} generators.")
+        raise Grip2Error(f"train_batch: {len(x)} tables for {len(rngs)} generators.")
     configs = [replace(config, schedule=schedule) for schedule in schedules or [config.schedule] * len(rngs)]
     return _run(x, y, task, configs, rngs, progress, offset=offset, batched=True)
 
@@ -195,7 +196,7 @@ def _run(
     n_steps = len(layouts[0].regimes.lambda_)
     snapshot_steps = layouts[0].regimes.snapshot_steps
     if any(not np.array_equal(layout.regimes.snapshot_steps, snapshot_steps) for layout in layouts):
-        raise ValueError("train_batch: the schedules of a batch must take their snapshots after the same steps.")
+        raise Grip2Error("train_batch: the schedules of a batch must take their snapshots after the same steps.")
     capacity = _chunk_capacity(layouts, n_rows, n_steps)
     records: list[tuple[Recorded, int, int]] = []
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from grip2.datasets import SimulatedTable, load_har, load_hiv, make_ar1, make_family, make_semireal
+from grip2.errors import Grip2Error
 from grip2.experiments.plan import SIMULATED, Design
 from grip2.experiments.store import DesignRow
 from grip2.knockoffs import GaussianKnockoffs, KnockoffSampler
@@ -106,7 +107,7 @@ def _har(seed: int, design: Design, data_home: Path | None) -> _Prepared:
     screening = {name: options[name] for name in ("redundancy_threshold", "group_threshold", "rows")}
     injection = {name: options[name] for name in ("share", "snr", "hidden", "support")}
     if options["weights"] not in ("redrawn", "fixed"):
-        raise ValueError(f"har: weights must be 'redrawn' or 'fixed', got {options['weights']!r}.")
+        raise Grip2Error(f"har: weights must be 'redrawn' or 'fixed', got {options['weights']!r}.")
     injection["weights"] = None if options["weights"] == "redrawn" else options["support"]
     table = load_har(data_home, **screening)
     fitted = _sampler(design).fit(table.X)

@@ -9,6 +9,7 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
+from grip2.errors import Grip2Error
 from grip2.experiments.figures import png, svg
 from grip2.experiments.plan import Cell, Plan
 from grip2.experiments.run import state
@@ -21,11 +22,11 @@ def write_report(plan: Plan, store: Store, folder: Path) -> Path:
     """Write everything into ``folder``; returns the path of the page."""
     table = summary_table(plan, store)
     if table.empty:
-        raise ValueError(f"{folder}: no trial of {plan.name} has finished yet; nothing to report.")
+        raise Grip2Error(f"{folder}: no trial of {plan.name} has finished yet; nothing to report.")
     trials = trial_table(plan, store)
     sources = list(dict.fromkeys(design.source for design in plan.designs))
     if len(sources) > 1:
-        raise ValueError(f"a report is about one source of data; the plan {plan.name} has {', '.join(sources)}.")
+        raise Grip2Error(f"a report is about one source of data; the plan {plan.name} has {', '.join(sources)}.")
     sections = sections_for(sources[0], table, trials)
     drawings = {section.name: svg(section.figure) for section in sections if section.figure is not None}
     facts = _facts(plan, store, table)

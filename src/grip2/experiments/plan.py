@@ -14,6 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from grip2.errors import Grip2Error
+
 PRESETS = ("synthetic", "har", "hiv", "calibration")
 
 # What a [[data]] block may hold, with the paper's values (section 4, appendices C and D).
@@ -40,7 +42,7 @@ DEFAULT_FDR = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 SETTINGS = ("synthetic", "semireal", "hiv", "default")
 
 
-class PlanError(ValueError):
+class PlanError(Grip2Error):
     """A plan that cannot be run; the message names the file and the line."""
 
 
@@ -146,13 +148,13 @@ class Plan:
         plan = self
         if trials is not None:
             if trials < 1:
-                raise ValueError(f"trials must be at least 1, got {trials}.")
+                raise Grip2Error(f"trials must be at least 1, got {trials}.")
             plan = replace(plan, designs=tuple(replace(design, trials=trials) for design in plan.designs))
         if methods is not None:
             known = list(dict.fromkeys(method.name for method in plan.methods))
             for name in methods:
                 if name not in known:
-                    raise ValueError(f"methods: the plan {plan.name!r} has {', '.join(known)}; there is no {name!r}.")
+                    raise Grip2Error(f"methods: the plan {plan.name!r} has {', '.join(known)}; there is no {name!r}.")
             plan = replace(plan, methods=tuple(method for method in plan.methods if method.name in methods))
         return plan
 
@@ -172,10 +174,10 @@ def load_plan(name_or_path: str | Path, *, quick: bool = False) -> Plan:
         file = f"{name}-quick.toml" if quick else f"{name}.toml"
         return parse_plan((resources.files("grip2.experiments.presets") / file).read_text(encoding="utf-8"), file)
     if quick:
-        raise ValueError(f"--quick is for {', '.join(PRESETS)}; in a plan of your own, write smaller numbers.")
+        raise Grip2Error(f"--quick is for {', '.join(PRESETS)}; in a plan of your own, write smaller numbers.")
     path = Path(name)
     if path.suffix != ".toml":
-        raise ValueError(f"{name}: expected {', '.join(PRESETS)} or a plan file ending in .toml.")
+        raise Grip2Error(f"{name}: expected {', '.join(PRESETS)} or a plan file ending in .toml.")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -17,6 +17,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from grip2.errors import Grip2Error
+
 FILE = "trials.sqlite"
 _FORMAT = 1
 _WAIT_SECONDS = 60.0
@@ -41,7 +43,7 @@ CREATE TABLE IF NOT EXISTS runs (
 """
 
 
-class StoreError(ValueError):
+class StoreError(Grip2Error):
     """A store that cannot be used; the message says why."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from grip2.errors import Grip2Error
 from grip2.experiments.plan import Cell, Plan
 from grip2.experiments.store import DesignRow, Store, TrialRow
 from grip2.filter import knockoff_threshold
@@ -97,7 +98,7 @@ def average_over(table: pd.DataFrame, column: str) -> pd.DataFrame:
 def selected_units(row: TrialRow, design: DesignRow, level: float) -> set[int]:
     """Units with at least one selected feature."""
     if row.W is None:
-        raise ValueError("a failed trial has no selection.")
+        raise Grip2Error("a failed trial has no selection.")
     units = np.asarray(design.units)
     return set(units[row.W >= knockoff_threshold(row.W, level)].tolist())
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from grip2.errors import Grip2Error
 from grip2.experiments.designs import Inputs, trial_inputs
 from grip2.experiments.plan import Cell, Method, Plan, digest
 from grip2.experiments.store import DesignRow, TrialRow
@@ -74,7 +75,7 @@ def statistic_for(plan: Plan, method: Method) -> Statistic:
     known = one.get_params(deep=False)
     for key in method.settings:
         if key not in known:
-            raise ValueError(
+            raise Grip2Error(
                 f"method {method.name!r}: {name} has no setting {key!r}; it has {', '.join(sorted(known))}."
             )
     settings = {key: value for key, value in plan.settings_of(method).items() if key in known}

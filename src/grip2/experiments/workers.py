@@ -15,6 +15,8 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from grip2.errors import Grip2Error
+
 
 def thread_environment(threads: int) -> dict[str, str]:
     """Variables that must be set before the numerical libraries load."""
@@ -76,11 +78,11 @@ class DaskWorkers:
         try:
             from distributed import Client
         except ImportError:
-            raise ValueError("--scheduler needs Dask: pip install 'grip2[dask]'.") from None
+            raise Grip2Error("--scheduler needs Dask: pip install 'grip2[dask]'.") from None
         try:
             self._client = Client(address, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise ValueError(f"--scheduler: no Dask scheduler answers at {address} ({error}).") from None
+            raise Grip2Error(f"--scheduler: no Dask scheduler answers at {address} ({error}).") from None
         self.executor: Executor = self._client.get_executor(pure=False)
 
     @property
@@ -106,9 +108,9 @@ Workers = LocalWorkers | DaskWorkers
 def open_workers(jobs: int | None = None, scheduler: str | None = None, threads: int = 1) -> Iterator[Workers]:
     """Workers by the words of the command line; ``jobs=None`` is one for each core."""
     if scheduler is not None and jobs is not None:
-        raise ValueError("give --jobs for local processes or --scheduler for a Dask cluster, not both.")
+        raise Grip2Error("give --jobs for local processes or --scheduler for a Dask cluster, not both.")
     if jobs is not None and jobs < 1:
-        raise ValueError(f"--jobs must be at least 1, got {jobs}.")
+        raise Grip2Error(f"--jobs must be at least 1, got {jobs}.")
     count = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
     workers: Workers = DaskWorkers(scheduler) if scheduler is not None else LocalWorkers(count, threads)
     with workers:

@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from grip2._random import stream
+from grip2.errors import Grip2Error
 
 _BLOCK_BYTES = 8_000_000
 
@@ -56,11 +57,11 @@ class KnockoffSampler(BaseEstimator, ABC):
         """One knockoff copy of ``X``: same shape, drawn without looking at any response."""
         who = type(self).__name__
         if not hasattr(self, "n_features_in_"):
-            raise ValueError(f"{who}: call fit before sample.")
+            raise Grip2Error(f"{who}: call fit before sample.")
         self._check_names(X, who)
         X = as_matrix(X, who)
         if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {X.shape}.")
+            raise Grip2Error(f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {X.shape}.")
         return self._sample(X, stream(rng, "knockoffs"))
 
     def _remember_columns(self, X: object, p: int) -> None:
@@ -74,7 +75,7 @@ class KnockoffSampler(BaseEstimator, ABC):
             return
         j = next(j for j, (a, b) in enumerate(zip(fitted, given, strict=True)) if a != b)
         hint = " Reorder the columns as in fit." if sorted(fitted) == sorted(given) else ""
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: columns must be those of fit in the same order, got {given[j]!r} at position {j}, where fit had "
             f"{fitted[j]!r}.{hint}"
         )
@@ -89,25 +90,25 @@ def as_matrix(X: object, who: str, *, name: str = "X") -> np.ndarray:
     ``name`` is what error messages call it.
     """
     if issparse(X):
-        raise ValueError(f"{who}: {name} must be a dense array, got a sparse one. Convert it: {name}.toarray().")
+        raise Grip2Error(f"{who}: {name} must be a dense array, got a sparse one. Convert it: {name}.toarray().")
     matrix = np.asarray(X)
     if matrix.ndim != 2 or 0 in matrix.shape:
-        raise ValueError(f"{who}: {name} must have rows and columns, got an array of shape {matrix.shape}.")
+        raise Grip2Error(f"{who}: {name} must have rows and columns, got an array of shape {matrix.shape}.")
     if np.iscomplexobj(matrix):
-        raise ValueError(f"{who}: {name} must hold real numbers, got complex ones. Split them into two columns each.")
+        raise Grip2Error(f"{who}: {name} must hold real numbers, got complex ones. Split them into two columns each.")
     if matrix.dtype == object:
         _refuse_missing(X, matrix, who, name)
     if matrix.dtype != np.float32:
         try:
             matrix = matrix.astype(float, copy=False)
         except (TypeError, ValueError) as error:
-            raise ValueError(
+            raise Grip2Error(
                 f"{who}: {name} must hold numbers, got {error}. Encode categories as numbers first."
             ) from None
     for rows in row_blocks(matrix):
         if not np.isfinite(matrix[rows]).all():
             bad = np.flatnonzero(~np.isfinite(matrix[rows]).all(axis=0))
-            raise ValueError(
+            raise Grip2Error(
                 f"{who}: {name} must be finite, got NaN or infinity in {column_list(X, bad)}. Impute or drop them first."
             )
     return matrix
@@ -118,7 +119,7 @@ def _refuse_missing(X: object, matrix: np.ndarray, who: str, name: str) -> None:
     missing = np.frompyfunc(lambda value: value is None or type(value).__name__ == "NAType", 1, 1)
     bad = np.flatnonzero(missing(matrix).astype(bool).any(axis=0))
     if len(bad):
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: {name} must be finite, got missing values in {column_list(X, bad)}. Impute or drop them first."
         )
 
@@ -128,7 +129,7 @@ def refuse_constant(X: object, constant: np.ndarray, who: str) -> None:
     columns = np.flatnonzero(constant)
     if len(columns):
         what, remedy = ("a constant", "Drop it.") if len(columns) == 1 else ("constant", "Drop them.")
-        raise ValueError(f"{who}: every column must vary, got {what} {column_list(X, columns)}. {remedy}")
+        raise Grip2Error(f"{who}: every column must vary, got {what} {column_list(X, columns)}. {remedy}")
 
 
 def _column_names(X: object) -> list[str] | None:

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from grip2.errors import Grip2Error
 from grip2.knockoffs.base import NumericalRepairWarning
 from grip2.knockoffs.s_matrix._scale import cholesky_factor
 
@@ -66,7 +67,7 @@ def jittered_cholesky(M: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
             break
         jitter = _FIRST_JITTER if jitter == 0.0 else 10 * jitter
     else:
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: the conditional covariance of the knockoffs must be positive semidefinite, and is not even after "
             f"a jitter of {_LAST_JITTER:g}. Use a smaller s, or more shrinkage of Sigma."
         )

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from grip2._random import generator_from, stream
+from grip2.errors import Grip2Error
 from grip2.knockoffs.base import KnockoffSampler, as_matrix, row_blocks
 from grip2.knockoffs.conditional import ConditionalGaussian
 from grip2.knockoffs.covariance import (
@@ -88,7 +89,7 @@ class CopulaKnockoffs(KnockoffSampler):
         self._check_parameters(who)
         matrix = as_matrix(X, who)
         if len(matrix) < 2:
-            raise ValueError(f"{who}: at least two rows are needed, got {len(matrix)}.")
+            raise Grip2Error(f"{who}: at least two rows are needed, got {len(matrix)}.")
         check_not_constant(X, *mean_and_scale(matrix), who)
         p = matrix.shape[1]
         observed = self.discrete != "interpolate"
@@ -107,11 +108,11 @@ class CopulaKnockoffs(KnockoffSampler):
     def _check_parameters(self, who: str) -> None:
         check_shrinkage(self.shrinkage, who)
         if self.discrete not in ("latent", "ranks", "interpolate"):
-            raise ValueError(f"{who}: discrete must be 'latent', 'ranks' or 'interpolate', got {self.discrete!r}.")
+            raise Grip2Error(f"{who}: discrete must be 'latent', 'ranks' or 'interpolate', got {self.discrete!r}.")
         if not 0 <= self.extra_shrinkage <= 1:
-            raise ValueError(f"{who}: extra_shrinkage must be in [0, 1], got {self.extra_shrinkage}.")
+            raise Grip2Error(f"{who}: extra_shrinkage must be in [0, 1], got {self.extra_shrinkage}.")
         if not 0 < self.clip < 0.5:
-            raise ValueError(f"{who}: clip must be in (0, 0.5), got {self.clip}.")
+            raise Grip2Error(f"{who}: clip must be in (0, 0.5), got {self.clip}.")
 
     def _moments(self, X: np.ndarray) -> Scatter:
         """Moments of the normal scores of the rows of X."""

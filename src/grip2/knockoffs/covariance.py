@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grip2.errors import Grip2Error
 from grip2.knockoffs.base import NumericalRepairWarning, as_matrix, refuse_constant, row_blocks
 from grip2.knockoffs.s_matrix._scale import correlation_scale, lift, smallest_eigenvalue
 
@@ -47,7 +48,7 @@ def scatter(blocks: Iterable[np.ndarray]) -> Scatter:
         products += z.T @ z
         fourth += float(np.sum(np.einsum("ij,ij->i", z, z) ** 2))
     if total is None or products is None or n < 2:
-        raise ValueError(f"covariance: at least two rows are needed, got {n}.")
+        raise Grip2Error(f"covariance: at least two rows are needed, got {n}.")
     mean = total / n
     return Scatter(n, mean, (products - n * np.outer(mean, mean)) / (n - 1), fourth / n)
 
@@ -98,7 +99,7 @@ def shrink_by(rule: str, moments: Scatter, extra: float = 0.0) -> tuple[np.ndarr
 
 def check_shrinkage(rule: object, who: str) -> None:
     if rule not in SHRINKAGE:
-        raise ValueError(f"{who}: shrinkage must be {' or '.join(map(repr, SHRINKAGE))}, got {rule!r}.")
+        raise Grip2Error(f"{who}: shrinkage must be {' or '.join(map(repr, SHRINKAGE))}, got {rule!r}.")
 
 
 def shrinkage_sentence(weight: float) -> str:
@@ -137,7 +138,7 @@ def shrunk_covariance(X: object, *, shrinkage: str = "least", who: str = "shrunk
     check_shrinkage(shrinkage, who)
     matrix = as_matrix(X, who)
     if len(matrix) < 2:
-        raise ValueError(f"{who}: at least two rows are needed to estimate a covariance, got {len(matrix)}.")
+        raise Grip2Error(f"{who}: at least two rows are needed to estimate a covariance, got {len(matrix)}.")
     mean, scale = mean_and_scale(matrix)
     check_not_constant(X, mean, scale, who)
     moments = scatter((matrix[rows] - mean) / scale for rows in row_blocks(matrix))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grip2._random import generator_from, stream
+from grip2.errors import Grip2Error
 from grip2.knockoffs.base import as_matrix, refuse_constant
 from grip2.knockoffs.exchangeability import (
     Contrast,
@@ -159,13 +160,13 @@ def diagnose(
     every time.
     """
     if not 0 < false_alarm_rate < 1:
-        raise ValueError(f"{_WHO}: false_alarm_rate must be in (0, 1), got {false_alarm_rate}.")
+        raise Grip2Error(f"{_WHO}: false_alarm_rate must be in (0, 1), got {false_alarm_rate}.")
     matrix, knockoff = as_matrix(X, _WHO), as_matrix(Xk, _WHO, name="Xk")
     if matrix.shape != knockoff.shape:
-        raise ValueError(f"{_WHO}: X and Xk must have one shape, got {matrix.shape} and {knockoff.shape}.")
+        raise Grip2Error(f"{_WHO}: X and Xk must have one shape, got {matrix.shape} and {knockoff.shape}.")
     n, p = matrix.shape
     if n < 4:
-        raise ValueError(f"{_WHO}: at least 4 rows are needed, got {n}.")
+        raise Grip2Error(f"{_WHO}: at least 4 rows are needed, got {n}.")
     names = _names(X, feature_names, p)
     refuse_constant(X, np.ptp(matrix, axis=0) == 0, _WHO)
     draw = stream(generator_from(0) if rng is None else rng, "diagnose")
@@ -214,7 +215,7 @@ def _names(X: Any, feature_names: Sequence[str] | None, p: int) -> tuple[str, ..
     if feature_names is None:
         return tuple(f"x{j}" for j in range(p)) if columns is None else tuple(str(c) for c in columns)
     if len(feature_names) != p:
-        raise ValueError(f"{_WHO}: feature_names must hold {p} names, got {len(feature_names)}.")
+        raise Grip2Error(f"{_WHO}: feature_names must hold {p} names, got {len(feature_names)}.")
     return tuple(str(name) for name in feature_names)
 
 

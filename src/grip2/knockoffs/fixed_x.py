@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import eigh, qr
 
 from grip2._random import stream
+from grip2.errors import Grip2Error
 from grip2.knockoffs.base import KnockoffSampler, as_matrix, column_list, refuse_constant
 from grip2.knockoffs.s_matrix import choose_s
 
@@ -57,7 +58,7 @@ class FixedXKnockoffs(KnockoffSampler):
         matrix, response = as_matrix(X, who), np.asarray(y, dtype=float)
         n, p = matrix.shape
         if response.shape != (n,):
-            raise ValueError(f"{who}: y must hold one number per row ({n}), got shape {response.shape}.")
+            raise Grip2Error(f"{who}: y must hold one number per row ({n}), got shape {response.shape}.")
         self._check_rows(n, p)
         if n >= 2 * p + self.center:
             return matrix, response
@@ -111,7 +112,7 @@ class FixedXKnockoffs(KnockoffSampler):
 
     def _check_rows(self, n: int, p: int) -> None:
         if n < p + self.center:
-            raise ValueError(
+            raise Grip2Error(
                 f"{type(self).__name__}: X must have at least as many rows as columns"
                 f"{' plus one for the intercept' if self.center else ''}, got {n} rows and {p} columns. "
                 "Use CopulaKnockoffs or GaussianKnockoffs, which have no such limit."
@@ -121,9 +122,9 @@ class FixedXKnockoffs(KnockoffSampler):
         who = type(self).__name__
         n, p = X.shape
         if X.shape != self._X.shape or not np.array_equal(X, self._X):
-            raise ValueError(f"{who}: X must be the very matrix of fit, got another one. Fit on it first.")
+            raise Grip2Error(f"{who}: X must be the very matrix of fit, got another one. Fit on it first.")
         if n < 2 * p + self._directions.shape[1]:
-            raise ValueError(
+            raise Grip2Error(
                 f"{who}: at least {2 * p + self._directions.shape[1]} rows are needed for {p} columns"
                 f"{' and an intercept' if self.center else ''}, got {n}. "
                 "Extend the data first: X, y = sampler.augment_rows(X, y, rng=rng), then fit on that X."
@@ -148,7 +149,7 @@ class FixedXKnockoffs(KnockoffSampler):
 
 def _residual_sd(X: np.ndarray, y: np.ndarray, degrees: int, who: str) -> float:
     if degrees < 1:
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: the noise cannot be estimated with as many columns as rows. Pass noise_sd to augment_rows."
         )
     coefficients = np.linalg.lstsq(X.astype(float), y, rcond=None)[0]
@@ -161,7 +162,7 @@ def _check_rank(X: object, Y: np.ndarray, norms: np.ndarray, who: str) -> None:
     diagonal = np.abs(np.diag(R))
     dependent = np.sort(order[: len(diagonal)][diagonal < _RANK_TOLERANCE * diagonal[0]])
     if len(dependent):
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: columns of X must be linearly independent, got {column_list(X, dependent)} as a combination of "
             "the others. Drop them, or use CopulaKnockoffs."
         )

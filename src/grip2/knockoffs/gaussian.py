@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 
+from grip2.errors import Grip2Error
 from grip2.knockoffs.base import KnockoffSampler, as_matrix, row_blocks
 from grip2.knockoffs.conditional import ConditionalGaussian
 from grip2.knockoffs.covariance import (
@@ -66,18 +67,18 @@ class GaussianKnockoffs(KnockoffSampler):
             mean, Sigma = None, np.asarray(self.covariance, dtype=float)
             self.shrinkage_ = None
             if Sigma.shape != (p, p):
-                raise ValueError(f"{who}: covariance must be {p} x {p} for {p} columns, got shape {Sigma.shape}.")
+                raise Grip2Error(f"{who}: covariance must be {p} x {p} for {p} columns, got shape {Sigma.shape}.")
         if self.mean is not None:
             mean = np.asarray(self.mean, dtype=float)
             if mean.shape != (p,):
-                raise ValueError(f"{who}: mean must hold {p} values, got shape {mean.shape}.")
+                raise Grip2Error(f"{who}: mean must hold {p} values, got shape {mean.shape}.")
             if not np.isfinite(mean).all():
-                raise ValueError(f"{who}: mean must hold finite numbers only, got NaN or infinity.")
+                raise Grip2Error(f"{who}: mean must hold finite numbers only, got NaN or infinity.")
         self.mean_ = mean_and_scale(matrix)[0] if mean is None else mean
         try:
             self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
         except ValueError as error:
-            raise ValueError(f"{who}: covariance: {str(error).removeprefix('Sigma: ')}") from None
+            raise Grip2Error(f"{who}: covariance: {str(error).removeprefix('Sigma: ')}") from None
         self.s_ = choose_s(self.s, self.covariance_, who=who)
         self._law = ConditionalGaussian(self.mean_, self.covariance_, self.s_, who=who)
         self.jitter_ = self._law.jitter

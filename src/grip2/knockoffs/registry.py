@@ -6,6 +6,7 @@ import difflib
 import importlib
 from typing import Any
 
+from grip2.errors import Grip2Error
 from grip2.knockoffs.base import KnockoffSampler
 
 _LOCATIONS = {
@@ -24,6 +25,6 @@ def create(name: str, **parameters: Any) -> KnockoffSampler:
     if name not in _LOCATIONS:
         near = difflib.get_close_matches(name, _LOCATIONS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"knockoffs must be one of {', '.join(_LOCATIONS)}, got {name!r}.{hint}")
+        raise Grip2Error(f"knockoffs must be one of {', '.join(_LOCATIONS)}, got {name!r}.{hint}")
     module, class_name = _LOCATIONS[name]
     return getattr(importlib.import_module(module), class_name)(**parameters)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from grip2.errors import Grip2Error
 from grip2.statistics.base import standardise
 
 # Tables below this many entries make matrix products too small to share between threads.
@@ -38,7 +39,7 @@ def one_against_rest(y: np.ndarray) -> list[np.ndarray]:
     """0/1 labels for each two-class problem that several classes pose; two classes pose one."""
     n_classes = int(y.max()) + 1
     if n_classes == 1:
-        raise ValueError("classification: y holds one class only, so nothing can be told apart.")
+        raise Grip2Error("classification: y holds one class only, so nothing can be told apart.")
     which = [1] if n_classes == 2 else range(n_classes)
     return [(y == k).astype(float) for k in which]
 

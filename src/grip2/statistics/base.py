@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from grip2._random import stream
+from grip2.errors import Grip2Error
 from grip2.result import Importance
 from grip2.symmetry import draw_swap, swap_pairs
 
@@ -75,9 +76,9 @@ class Statistic(BaseEstimator, ABC):
         Xks = [_matrix(Xk, "Xk", type(self).__name__) for Xk in Xks]
         for Xk in Xks:
             if Xk.shape != X.shape:
-                raise ValueError(f"{type(self).__name__}: Xk must have the shape of X, {X.shape}, got {Xk.shape}.")
+                raise Grip2Error(f"{type(self).__name__}: Xk must have the shape of X, {X.shape}, got {Xk.shape}.")
         if len(X) < 2:
-            raise ValueError(f"{type(self).__name__}: X must have at least 2 rows, got {len(X)}.")
+            raise Grip2Error(f"{type(self).__name__}: X must have at least 2 rows, got {len(X)}.")
         y = _response(y, len(X), task, type(self).__name__)
         swaps = [draw_swap(X.shape[1], stream(rng, "pair swap")) for rng in rngs]
         pairs = [swap_pairs(X, Xk, swapped) for Xk, swapped in zip(Xks, swaps, strict=True)]
@@ -128,7 +129,7 @@ def check_whole(statistic: Statistic, *names: str, or_none: bool = False, of_net
             allowed = (
                 "a whole number of at least 1" + (" or None" if or_none else "") + (" or 'auto'" if of_network else "")
             )
-            raise ValueError(f"{type(statistic).__name__}: {name} must be {allowed}, got {value!r}.")
+            raise Grip2Error(f"{type(statistic).__name__}: {name} must be {allowed}, got {value!r}.")
 
 
 def standardise(values: np.ndarray) -> np.ndarray:
@@ -140,7 +141,7 @@ def standardise(values: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         scale = centred.std(axis=0, dtype=np.float64)
     if not np.isfinite(scale).all():
-        raise ValueError(
+        raise Grip2Error(
             "values are too large for their squares to be computed; divide the columns by a constant first."
         )
     return (centred / np.where(scale > 0, scale, 1.0)).astype(values.dtype, copy=False)
@@ -172,26 +173,26 @@ def _matrix(values: np.ndarray, name: str, who: str) -> np.ndarray:
     # One layout in memory: sums over it then do not depend on how the caller stored the table.
     values = np.ascontiguousarray(values)
     if values.ndim != 2:
-        raise ValueError(f"{who}: {name} must be two-dimensional, got shape {values.shape}.")
+        raise Grip2Error(f"{who}: {name} must be two-dimensional, got shape {values.shape}.")
     if not np.isfinite(values).all():
-        raise ValueError(f"{who}: {name} must be finite, got NaN or infinity.")
+        raise Grip2Error(f"{who}: {name} must be finite, got NaN or infinity.")
     return values
 
 
 def _response(y: np.ndarray, n_rows: int, task: str, who: str) -> np.ndarray:
     if task not in TASKS:
-        raise ValueError(f"{who}: task must be one of {TASKS}, got {task!r}.")
+        raise Grip2Error(f"{who}: task must be one of {TASKS}, got {task!r}.")
     y = np.asarray(y)
     if y.shape != (n_rows,):
-        raise ValueError(f"{who}: y must have shape ({n_rows},) to match X, got {y.shape}.")
+        raise Grip2Error(f"{who}: y must have shape ({n_rows},) to match X, got {y.shape}.")
     if task == "classification":
         if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError(f"{who}: y must be finite, got NaN or infinity.")
+            raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
         classes, numbers = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"{who}: y holds one class only ({classes[0]!r}), so nothing can be told apart.")
+            raise Grip2Error(f"{who}: y holds one class only ({classes[0]!r}), so nothing can be told apart.")
         return numbers.astype(np.float64)
     y = y.astype(np.float64)
     if not np.isfinite(y).all():
-        raise ValueError(f"{who}: y must be finite, got NaN or infinity.")
+        raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
     return y

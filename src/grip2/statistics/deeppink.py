@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from grip2.engine.filter_network import FilterNetworkConfig, filter_network_importance, train_filter_network
+from grip2.errors import Grip2Error
 from grip2.result import Importance
 from grip2.statistics.augmented import distinct, paired_inputs, response
 from grip2.statistics.base import Progress, Statistic, check_whole
@@ -83,7 +84,7 @@ class DeepPINK(Statistic):
         DeepPINK design choices and recommended training settings"; the defaults of this class are the latter.
         """
         if setting not in PAPER_SETTINGS:
-            raise ValueError(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
+            raise Grip2Error(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
         shared = ("steps", "hidden", "depth", "batch_size", "learning_rate")
         return cls(**{name: PAPER_SETTINGS[setting][name] for name in shared})
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grip2.engine.effect_sweeps import EffectSweeps
+from grip2.errors import Grip2Error
 from grip2.result import Importance
 from grip2.statistics.augmented import one_against_rest, paired_inputs, threads_for
 from grip2.statistics.base import Progress, Statistic, check_whole, standardise
@@ -79,7 +80,7 @@ class EffectPosterior(Statistic):
     ) -> Importance:
         check_whole(self, "sweeps")
         if not isinstance(self.curves, bool | np.bool_):
-            raise ValueError(f"EffectPosterior: curves must be True or False, got {self.curves!r}.")
+            raise Grip2Error(f"EffectPosterior: curves must be True or False, got {self.curves!r}.")
         Z, p = paired_inputs(X, Xk, np.float32), X.shape[1]
         fit = class_probabilities if task == "classification" else _probabilities
         strength = fit(Z, y, rng=rng, curves=bool(self.curves), sweeps=self.sweeps)

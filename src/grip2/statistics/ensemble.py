@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from grip2.engine.automatic_sizes import AUTOMATIC
+from grip2.errors import Grip2Error
 from grip2.result import Importance
 from grip2.statistics.base import Progress, Statistic
 
@@ -37,13 +38,13 @@ class Ensemble(Statistic):
     def member(self) -> Statistic:
         """The statistic that each member runs."""
         if not isinstance(self.statistic, Statistic):
-            raise ValueError(f"Ensemble: statistic must be a statistic such as GRIP2(), got {self.statistic!r}.")
+            raise Grip2Error(f"Ensemble: statistic must be a statistic such as GRIP2(), got {self.statistic!r}.")
         if not isinstance(self.k, numbers.Integral):
-            raise ValueError(f"Ensemble: k must be a whole number, got {self.k!r}.")
+            raise Grip2Error(f"Ensemble: k must be a whole number, got {self.k!r}.")
         if self.k < 1:
-            raise ValueError(f"Ensemble: k must be at least 1, got {self.k}.")
+            raise Grip2Error(f"Ensemble: k must be at least 1, got {self.k}.")
         if self.budget not in ("split", "each"):
-            raise ValueError(f"Ensemble: budget must be 'split' or 'each', got {self.budget!r}.")
+            raise Grip2Error(f"Ensemble: budget must be 'split' or 'each', got {self.budget!r}.")
         one = clone(self.statistic)
         if self.budget == "each":
             return one
@@ -51,14 +52,14 @@ class Ensemble(Statistic):
         if steps == AUTOMATIC:
             return one  # until `sized` knows the table
         if steps is None:
-            raise ValueError(
+            raise Grip2Error(
                 f"Ensemble: budget='split' divides the steps of a statistic, and {type(one).__name__} has "
                 "no steps set. Set them, or use budget='each'."
             )
         if not isinstance(steps, numbers.Integral):
-            raise ValueError(f"Ensemble: the steps of {type(one).__name__} must be a whole number, got {steps!r}.")
+            raise Grip2Error(f"Ensemble: the steps of {type(one).__name__} must be a whole number, got {steps!r}.")
         if steps < self.k:
-            raise ValueError(f"Ensemble: {steps} steps cannot be split over {self.k} members.")
+            raise Grip2Error(f"Ensemble: {steps} steps cannot be split over {self.k} members.")
         changes = {"steps": steps // self.k}
         if one.get_params().get("warmup"):
             changes["warmup"] = one.get_params()["warmup"] // self.k

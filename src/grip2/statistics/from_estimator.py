@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 
+from grip2.errors import Grip2Error
 from grip2.result import Importance
 from grip2.statistics.augmented import paired_inputs, response
 from grip2.statistics.base import Progress, Statistic
@@ -55,7 +56,7 @@ def fit_and_read(
     """Fit a clone of ``estimator`` on [X, Xk] and read the importance of every column off it."""
     wrong = is_classifier(estimator) if task == "regression" else is_regressor(estimator)
     if wrong:
-        raise ValueError(
+        raise Grip2Error(
             f"FromEstimator: the task is {task}, but {type(estimator).__name__} is for the other kind of response."
         )
     model, p = clone(estimator), X.shape[1]
@@ -65,7 +66,7 @@ def fit_and_read(
     _check_columns(model, 2 * p)
     score = _read(model)
     if score.shape != (2 * p,):
-        raise ValueError(
+        raise Grip2Error(
             f"FromEstimator: {type(estimator).__name__} has importances of shape {score.shape} for {2 * p} "
             "columns; steps that add or drop columns cannot be used."
         )
@@ -94,7 +95,7 @@ def _check_columns(model: Any, n_columns: int) -> None:
     except AttributeError:
         handed_on = []
     if handed_on != names:
-        raise ValueError(
+        raise Grip2Error(
             "FromEstimator: the steps before the last must keep every column in its place and say so by "
             f"get_feature_names_out, got {', '.join(map(str, handed_on[:3])) or 'a step without it'}. "
             "Steps that mix, add, drop or reorder columns cannot be used."
@@ -110,7 +111,7 @@ def _read(model: Any) -> np.ndarray:
     if hasattr(model, "coef_"):
         coefficients = np.abs(np.asarray(model.coef_, dtype=float))
         return coefficients.reshape(-1, coefficients.shape[-1]).sum(axis=0)
-    raise ValueError(
+    raise Grip2Error(
         f"FromEstimator: {type(model).__name__} has neither coef_ nor feature_importances_ after fit; "
         "wrap an estimator that has one of them."
     )

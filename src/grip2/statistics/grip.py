@@ -29,6 +29,7 @@ from grip2.engine.calibrate import (
 )
 from grip2.engine.schedule import Schedule
 from grip2.engine.train import TrainingConfig, TrainingRun, train, train_batch
+from grip2.errors import Grip2Error
 from grip2.result import Importance, Surface
 from grip2.statistics.augmented import distinct, paired_inputs, response
 from grip2.statistics.base import Progress, Statistic, check_whole, split_progress
@@ -168,7 +169,7 @@ class GroupRegularizationPersistence(Statistic):
         and y standardised in all three.
         """
         if setting not in PAPER_SETTINGS:
-            raise ValueError(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
+            raise Grip2Error(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
         return cls(**PAPER_SETTINGS[setting])
 
     def _importance(
@@ -357,27 +358,27 @@ class GroupRegularizationPersistence(Statistic):
         check_whole(self, "steps", "hidden", "depth", of_network=True)
         check_whole(self, "batch_size", of_network=True, or_none=True)
         if not isinstance(self.warmup, numbers.Integral):
-            raise ValueError(f"{who}: warmup must be a whole number, got {self.warmup!r}.")
+            raise Grip2Error(f"{who}: warmup must be a whole number, got {self.warmup!r}.")
         if not isinstance(self.deep_l2, numbers.Real):
-            raise ValueError(f"{who}: deep_l2 must be a number or 'auto', got {self.deep_l2!r}.")
+            raise Grip2Error(f"{who}: deep_l2 must be a number or 'auto', got {self.deep_l2!r}.")
         known = self.omega in ("auto", "gradient_ratio") if isinstance(self.omega, str) else _is_range(self.omega)
         if not known:
-            raise ValueError(
+            raise Grip2Error(
                 f"{who}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), got {self.omega!r}."
             )
         lo, hi = (1.0, 1.0) if isinstance(self.omega, str) else self.omega
         if self.block_size not in ("auto", None):
             check_whole(self, "block_size", of_network=True, or_none=True)
             if self.block_size > self.steps:
-                raise ValueError(
+                raise Grip2Error(
                     f"{who}: {self.steps} steps hold no whole block of {self.block_size}; give more steps."
                 )
         if self.linear not in ("posterior", "lasso", None):
-            raise ValueError(f"{who}: linear must be 'posterior', 'lasso' or None, got {self.linear!r}.")
+            raise Grip2Error(f"{who}: linear must be 'posterior', 'lasso' or None, got {self.linear!r}.")
         if not isinstance(self.curves, bool | np.bool_):
-            raise ValueError(f"{who}: curves must be True or False, got {self.curves!r}.")
+            raise Grip2Error(f"{who}: curves must be True or False, got {self.curves!r}.")
         if self.learns not in ("auto", *LEARNS):
-            raise ValueError(f"{who}: learns must be one of {', '.join(('auto', *LEARNS))}, got {self.learns!r}.")
+            raise Grip2Error(f"{who}: learns must be one of {', '.join(('auto', *LEARNS))}, got {self.learns!r}.")
         schedule = Schedule(
             kind=self.schedule_kind,
             lambda_min=float(lo),

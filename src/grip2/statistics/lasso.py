@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LassoCV, lars_path_gram
 
+from grip2.errors import Grip2Error
 from grip2.result import Importance
 from grip2.statistics.augmented import one_against_rest, paired_inputs, response, threads_for
 from grip2.statistics.base import Progress, Statistic
@@ -68,7 +69,7 @@ class LassoCoefficient(Statistic):
         try:
             folds = draw_folds(len(Z), self.folds, rng, labels=y if task == "classification" else None)
         except ValueError as error:
-            raise ValueError(f"{type(self).__name__}: {error}") from None
+            raise Grip2Error(f"{type(self).__name__}: {error}") from None
         with threads_for(Z):
             strength, info = self._fit(Z, y, folds, task)
         return Importance(strength[:p], strength[p:], info)
@@ -98,9 +99,9 @@ class LassoCoefficient(Statistic):
 
 def _check_grid(n_lambdas: int, ratio: float, who: str) -> None:
     if not isinstance(n_lambdas, numbers.Integral) or n_lambdas < 2:
-        raise ValueError(f"{who}: n_lambdas must be a whole number of at least 2, got {n_lambdas!r}.")
+        raise Grip2Error(f"{who}: n_lambdas must be a whole number of at least 2, got {n_lambdas!r}.")
     if not 0 < ratio < 1:
-        raise ValueError(f"{who}: ratio must be in (0, 1), got {ratio!r}.")
+        raise Grip2Error(f"{who}: ratio must be in (0, 1), got {ratio!r}.")
 
 
 class LassoPath(Statistic):
@@ -146,7 +147,7 @@ class LassoPath(Statistic):
         progress: Progress | None,
     ) -> Importance:
         if self.method not in ("auto", "lars", "grid"):
-            raise ValueError(f"LassoPath: method must be 'auto', 'lars' or 'grid', got {self.method!r}.")
+            raise Grip2Error(f"LassoPath: method must be 'auto', 'lars' or 'grid', got {self.method!r}.")
         _check_grid(self.n_lambdas, self.ratio, type(self).__name__)
         Z, p = paired_inputs(X, Xk), X.shape[1]
         with threads_for(Z):
@@ -156,13 +157,13 @@ class LassoPath(Statistic):
     def _entry(self, Z: np.ndarray, y: np.ndarray, task: str) -> tuple[np.ndarray, dict[str, Any]]:
         if task == "classification":
             if self.method == "lars":
-                raise ValueError("LassoPath: method='lars' is for regression; use 'auto' or 'grid' for classes.")
+                raise Grip2Error("LassoPath: method='lars' is for regression; use 'auto' or 'grid' for classes.")
             # A feature counts from the first class it helps to tell from the rest.
             entry = np.max([self._logistic_entry(Z, label) for label in one_against_rest(y)], axis=0)
             return entry, {"method": "grid, logistic"}
         if not gram_fits(Z.shape[1]):
             if self.method == "lars":
-                raise ValueError(
+                raise Grip2Error(
                     f"LassoPath: method must be 'auto' or 'grid' for more than {GRAM_COLUMNS_MAX} columns of [X, Xk], got "
                     f"'lars' with {Z.shape[1]}, whose Gram matrix would take {8e-9 * Z.shape[1] ** 2:.1f} GB."
                 )

@@ -21,6 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 from sklearn.model_selection import KFold
 
+from grip2.errors import Grip2Error
+
 # The path is left when the error exceeds its minimum by this many standard errors of the paired difference
 # over folds,
 LEAVE_AFTER_ERRORS = 3.0
@@ -63,13 +65,13 @@ def draw_folds(
     With ``labels`` the rows of each class are dealt out over the folds in turn, so that no fold holds a whole class.
     """
     if not 2 <= n_folds <= n_rows:
-        raise ValueError(f"folds must be between 2 and the number of rows, {n_rows}, got {n_folds}.")
+        raise Grip2Error(f"folds must be between 2 and the number of rows, {n_rows}, got {n_folds}.")
     order = rng.permutation(n_rows)
     if labels is None:
         return [np.sort(order[held_out]) for _, held_out in KFold(n_folds).split(order)]
     classes, counts = np.unique(labels, return_counts=True)
     if counts.min() < 2:
-        raise ValueError(
+        raise Grip2Error(
             f"class {classes[np.argmin(counts)]:g} has a single row; cross-validation needs at least 2. Merge or drop it."
         )
     by_class = order[np.argsort(labels[order], kind="stable")]

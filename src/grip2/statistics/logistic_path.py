@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from grip2.errors import Grip2Error
 from grip2.statistics.lasso_cv import (
     Folds,
     Moments,
@@ -67,7 +68,7 @@ class LogisticPath:
         self.n = float(self.rows.sum())
         share = float(self.rows @ y) / self.n
         if not 0 < share < 1:
-            raise ValueError("l1-logistic regression: both classes must be present in every training fold.")
+            raise Grip2Error("l1-logistic regression: both classes must be present in every training fold.")
         self.intercept = float(np.log(share / (1 - share)))
         self.coefficients = np.zeros(Z.shape[1])
         self.linear_predictor = np.full(len(y), self.intercept)

@@ -11,6 +11,7 @@ import numpy as np
 from grip2.engine.attribution import mean_absolute_gradient
 from grip2.engine.automatic_sizes import AUTOMATIC
 from grip2.engine.train import TrainingRun
+from grip2.errors import Grip2Error
 from grip2.statistics.network_attribution import NetworkAttribution, some_rows
 
 
@@ -54,5 +55,5 @@ class MALD(NetworkAttribution):
 
     def _score(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if not self.power > 0:
-            raise ValueError(f"MALD: power must be positive, got {self.power}.")
+            raise Grip2Error(f"MALD: power must be positive, got {self.power}.")
         return mean_absolute_gradient(run.parameters, some_rows(Z, self.rows, rng), power=self.power)

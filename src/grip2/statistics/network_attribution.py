@@ -15,6 +15,7 @@ import numpy as np
 
 from grip2.engine.schedule import Schedule
 from grip2.engine.train import TrainingConfig, TrainingRun, train, train_batch
+from grip2.errors import Grip2Error
 from grip2.result import Importance
 from grip2.statistics.augmented import distinct, paired_inputs, response
 from grip2.statistics.base import Progress, Statistic, check_whole
@@ -39,7 +40,7 @@ class NetworkAttribution(Statistic):
     def paper(cls, setting: str) -> Self:
         """The network and budget of the paper's experiments: "synthetic", "semireal" or "hiv"."""
         if setting not in PAPER_SETTINGS:
-            raise ValueError(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
+            raise Grip2Error(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
         return cls(**{name: PAPER_SETTINGS[setting][name] for name in SHARED_SETTINGS})
 
     @abstractmethod
@@ -176,5 +177,5 @@ def _key(
 def some_rows(Z: np.ndarray, count: int | None, rng: np.random.Generator) -> np.ndarray:
     """``count`` rows drawn without replacement, or all of them."""
     if count is not None and count < 1:
-        raise ValueError(f"the number of rows to look at must be at least 1 or None, got {count}.")
+        raise Grip2Error(f"the number of rows to look at must be at least 1 or None, got {count}.")
     return Z if count is None or count >= len(Z) else Z[np.sort(rng.permutation(len(Z))[:count])]

@@ -11,6 +11,8 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from grip2.errors import Grip2Error
+
 if TYPE_CHECKING:
     from grip2.statistics.base import Statistic
 
@@ -28,10 +30,10 @@ class Entry:
         try:
             found = getattr(importlib.import_module(module), class_name)
         except (ImportError, AttributeError) as error:
-            raise ValueError(f"statistic {self.name!r}: {self.location} cannot be imported ({error}).") from error
+            raise Grip2Error(f"statistic {self.name!r}: {self.location} cannot be imported ({error}).") from error
         base = importlib.import_module("grip2.statistics.base").Statistic
         if not (isinstance(found, type) and issubclass(found, base)):
-            raise ValueError(
+            raise Grip2Error(
                 f"statistic {self.name!r}: {self.location} must be a subclass of grip2.statistics.Statistic."
             )
         return found
@@ -67,7 +69,7 @@ def entry(name: str) -> Entry:
     if name not in _ENTRIES:
         near = difflib.get_close_matches(name, _ENTRIES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"statistic must be one of {', '.join(_ENTRIES)}, or 'module:Class', got {name!r}.{hint}")
+        raise Grip2Error(f"statistic must be one of {', '.join(_ENTRIES)}, or 'module:Class', got {name!r}.{hint}")
     return _ENTRIES[name]
 
 
@@ -89,7 +91,7 @@ def create_paper(name: str, setting: str) -> Statistic:
 def register(name: str, location: str, summary: str = "") -> None:
     """Make a statistic known under a name; ``location`` is "module:Class"."""
     if name in _ENTRIES:
-        raise ValueError(f"register: the name {name!r} is taken by {_ENTRIES[name].location}.")
+        raise Grip2Error(f"register: the name {name!r} is taken by {_ENTRIES[name].location}.")
     if location.count(":") != 1:
-        raise ValueError(f"register: location must look like 'module:Class', got {location!r}.")
+        raise Grip2Error(f"register: location must look like 'module:Class', got {location!r}.")
     _ENTRIES[name] = Entry(name, location, summary)

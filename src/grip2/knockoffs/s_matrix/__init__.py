@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from grip2.errors import Grip2Error
 from grip2.knockoffs.s_matrix._equicorrelated import equicorrelated
 from grip2.knockoffs.s_matrix._maxent import maxent
 from grip2.knockoffs.s_matrix._mvr import mvr
@@ -36,17 +37,17 @@ def choose_s(s: str | np.ndarray, Sigma: np.ndarray, *, who: str) -> np.ndarray:
     """The vector s that a sampler's parameter ``s`` stands for: a solver's name, or the values themselves."""
     if isinstance(s, str):
         if s not in SOLVERS:
-            raise ValueError(f"{who}: s must be one of {sorted(SOLVERS)} or an array, got {s!r}.")
+            raise Grip2Error(f"{who}: s must be one of {sorted(SOLVERS)} or an array, got {s!r}.")
         return SOLVERS[s](Sigma)
     values = np.asarray(s, dtype=float)
     if values.shape != (len(Sigma),) or not np.all(values >= 0):
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: s must hold {len(Sigma)} values that are not negative, got an array of shape {values.shape} with "
             f"minimum {values.min() if values.size else float('nan'):.3g}."
         )
     R, scale = correlation_scale(Sigma)
     if cholesky_factor(2 * R - np.diag(values / scale - 2 * RIDGE)) is None:
-        raise ValueError(
+        raise Grip2Error(
             f"{who}: 2 Sigma - diag(s) must be positive semidefinite, and is not for the s given. "
             "Make s smaller, or name a solver, such as s='mvr'."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from grip2.errors import Grip2Error
 from grip2.knockoffs.s_matrix._scale import NEGATIVE_TOLERANCE, correlation_scale, smallest_eigenvalue
 
 
@@ -18,7 +19,7 @@ def equicorrelated(Sigma: np.ndarray) -> np.ndarray:
     # the smallest eigenvalues of an AR(1) matrix are so close together that it takes 10 to 100 times longer.
     smallest = smallest_eigenvalue(R)
     if smallest < -NEGATIVE_TOLERANCE:
-        raise ValueError(
+        raise Grip2Error(
             f"Sigma: must be positive semidefinite, got an eigenvalue of {smallest:.3g} on the correlation scale."
         )
     safe = max(smallest * (1 - 1e-8) - 1e-14 * len(R), 0.0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
+from grip2.errors import Grip2Error
+
 # Smallest eigenvalue, on the correlation scale, with which the interior solvers and the samplers work.
 # Smaller ones are lifted to it: far below any sampling error, far above rounding error (1e-13 at p = 500).
 RIDGE = 1e-8
@@ -16,17 +18,17 @@ def correlation_scale(Sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The correlation matrix of Sigma and the variances that were divided out, after checks."""
     Sigma = np.asarray(Sigma, dtype=float)
     if Sigma.ndim != 2 or Sigma.shape[0] != Sigma.shape[1] or not len(Sigma):
-        raise ValueError(f"Sigma: must be a square matrix, got shape {Sigma.shape}.")
+        raise Grip2Error(f"Sigma: must be a square matrix, got shape {Sigma.shape}.")
     if not np.all(np.isfinite(Sigma)):
-        raise ValueError("Sigma: must hold finite numbers only, got NaN or infinity.")
+        raise Grip2Error("Sigma: must hold finite numbers only, got NaN or infinity.")
     variance = np.diag(Sigma).copy()
     if np.any(variance <= 0):
         bad = np.flatnonzero(variance <= 0)[:5].tolist()
-        raise ValueError(f"Sigma: variances must be positive, got none at positions {bad}. Drop constant columns.")
+        raise Grip2Error(f"Sigma: variances must be positive, got none at positions {bad}. Drop constant columns.")
     root = np.sqrt(variance)
     R = Sigma / root[:, None] / root
     if np.abs(R - R.T).max() > 1e-8:
-        raise ValueError(f"Sigma: must be symmetric, got a relative difference of {np.abs(R - R.T).max():.2g}.")
+        raise Grip2Error(f"Sigma: must be symmetric, got a relative difference of {np.abs(R - R.T).max():.2g}.")
     R = (R + R.T) / 2
     np.fill_diagonal(R, 1.0)
     return R, variance
@@ -59,7 +61,7 @@ def lift(R: np.ndarray) -> tuple[np.ndarray, float]:
         return R, 0.0
     smallest = smallest_eigenvalue(R)
     if smallest < -NEGATIVE_TOLERANCE:
-        raise ValueError(
+        raise Grip2Error(
             f"Sigma: must be positive semidefinite, got an eigenvalue of {smallest:.3g} on the correlation scale. "
             "Estimate it from complete rows, or shrink it."
         )

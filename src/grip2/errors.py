@@ -1,0 +1,20 @@
+"""Errors that the user can mend, told apart from bugs.
+
+A message says who complains, what must hold, what was got and what to do about it. On the command line these errors end with
+exit code 2; any other exception is a bug, ends with 1 and asks for a report.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class Grip2Error(ValueError):
+    """Bad input, bad settings or a file that cannot be used."""
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """ " Did you mean 'x'?" for the choice that looks most like ``name``; empty where none does."""
+    near = difflib.get_close_matches(str(name), list(choices), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
