@@ -26,7 +26,8 @@ from grip2.datasets.synthetic import make_ar1
 from grip2.filter import knockoff_threshold, select
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.metrics import false_discovery_proportion, jaccard_stability, power
-from grip2.statistics import Statistic, registry
+from grip2.statistics import Statistic
+from grip2.statistics.registry import STATISTICS
 
 LEVELS = (0.05, 0.1, 0.2)
 KEY = ("n", "p", "rho", "snr", "steps", "method", "trial")
@@ -40,12 +41,12 @@ def main() -> None:
     parser.add_argument("--rho", type=float, default=0.8)
     parser.add_argument("--snr", type=float, default=0.2)
     parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--methods", default=",".join(registry.names()), help="names, comma-separated")
+    parser.add_argument("--methods", default=",".join(STATISTICS.names()), help="names, comma-separated")
     parser.add_argument("--steps", type=int, default=0, help="steps of every network; 0: the paper's 5,000")
     parser.add_argument("--out", type=Path, default=Path("results/baselines"))
     arguments = parser.parse_args()
 
-    methods = [registry.entry(name).name for name in arguments.methods.split(",")]
+    methods = [STATISTICS.entry(name).name for name in arguments.methods.split(",")]
     arguments.out.mkdir(parents=True, exist_ok=True)
     file = arguments.out / "trials.csv"
     setting = {name: str(getattr(arguments, name)) for name in ("n", "p", "rho", "snr", "steps")}
@@ -68,7 +69,7 @@ def main() -> None:
 
 
 def build(name: str, steps: int) -> Statistic:
-    statistic = registry.create_paper(name, "synthetic")
+    statistic = STATISTICS.load(name).paper("synthetic")
     if steps and "steps" in statistic.get_params():
         statistic.set_params(steps=steps)
     return statistic

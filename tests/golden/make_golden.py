@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from grip2 import KnockoffSelector
-from grip2.statistics import GRIP1, GRIP2, GRIP1a, GroupLasso, registry
-from grip2.statistics.effects import EffectPosterior
+from grip2.statistics import GRIP1, GRIP2, GRIP1a, GroupLasso
+from grip2.statistics.registry import STATISTICS
 
 FILE = Path(__file__).with_name("W.json")
 
@@ -76,10 +76,10 @@ def cases() -> dict[str, Callable[[], np.ndarray]]:
         few = {"steps": 100, "hidden": 16 if setting != "hiv" else 1}
         found[f"GRIP2.paper({setting!r})"] = lambda s=setting, f=few: _scored(GRIP2.paper(s).set_params(**f))
     own = {"staged": GRIP2, "grip2": lambda: GRIP2(linear=None), "grip1": lambda: GRIP1(linear=None),
-           "grip1a": lambda: GRIP1a(linear=None), "gr": lambda: GroupLasso(linear=None), "effects": EffectPosterior}  # fmt: skip
-    names = ["staged", *registry.names(), "effects"]
+           "grip1a": lambda: GRIP1a(linear=None), "gr": lambda: GroupLasso(linear=None)}  # fmt: skip
+    names = ["staged", *(name for name in STATISTICS.names() if name not in ("staged", "random"))]
     for name in names:
-        make = own.get(name) or (lambda name=name: registry.create(name))
+        make = own.get(name) or (lambda name=name: STATISTICS.create(name))
         for task in ("regression", "classification"):
             found[f"{name}, {task}"] = lambda make=make, task=task: _scored(short(make()), task)
     found["grip2, pilot blocks"] = lambda: _scored(short(GRIP2(linear=None, block_size="auto")))

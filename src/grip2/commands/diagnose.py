@@ -14,7 +14,7 @@ from grip2.commands.console import output, warnings_as_notices
 from grip2.commands.table import group, load
 from grip2.errors import Grip2Error
 from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
-from grip2.knockoffs.registry import create
+from grip2.knockoffs.registry import SAMPLERS
 from grip2.report.figures import to_svg
 
 FILES = ("diagnostics.json", "diagnostics.svg")
@@ -32,7 +32,7 @@ def run(
     seed: int,
     force: bool,
 ) -> KnockoffDiagnostics:
-    sampler = create(knockoffs)
+    sampler = SAMPLERS.create(knockoffs)
     if sampler.fixed_x:
         raise Grip2Error(
             "diagnose: fixed-X knockoffs match Gram matrices; they are not meant to be exchangeable row by row, so these "

@@ -12,11 +12,11 @@ from grip2._output import OutputFolder
 from grip2.commands.console import notice, output, progress_bar, show_selection, warnings_as_notices
 from grip2.commands.table import group, load
 from grip2.filter import check_fdr
-from grip2.knockoffs.registry import create as create_sampler
+from grip2.knockoffs.registry import SAMPLERS
 from grip2.report import selection_page
 from grip2.result import SelectionResult
 from grip2.selector import KnockoffSelector
-from grip2.statistics.registry import create as create_statistic
+from grip2.statistics.registry import STATISTICS
 
 FILES = ("selection.json", "selection.csv", "report.html")
 
@@ -36,7 +36,7 @@ def run(
     **parameters: Any,
 ) -> SelectionResult:
     check_fdr(parameters["fdr"])
-    chosen_statistic, chosen_sampler = create_statistic(statistic), create_sampler(knockoffs)
+    chosen_statistic, chosen_sampler = STATISTICS.create(statistic), SAMPLERS.create(knockoffs)
     with OutputFolder(out, FILES, force=force) as folder:
         prepared = load(table, target, drop=drop, impute=impute)
         selector = KnockoffSelector(chosen_statistic, chosen_sampler, random_state=seed, **parameters)

@@ -16,7 +16,7 @@ from grip2.errors import Grip2Error
 from grip2.experiments.plan import SIMULATED, Design
 from grip2.experiments.store import DesignRow
 from grip2.knockoffs import GaussianKnockoffs, KnockoffSampler
-from grip2.knockoffs.registry import create as create_sampler
+from grip2.knockoffs.registry import SAMPLERS
 
 # Purposes of the streams of a trial.
 _DATA, _KNOCKOFFS, _ROWS = 0, 1, 2
@@ -134,7 +134,7 @@ def _hiv(seed: int, design: Design, data_home: Path | None) -> _Prepared:
 
 def _sampler(design: Design) -> KnockoffSampler:
     center = {"center": design.center} if design.knockoffs == "fixed" else {}
-    return create_sampler(design.knockoffs, s=design.s, **center)
+    return SAMPLERS.create(design.knockoffs, s=design.s, **center)
 
 
 def _design_row(design: Design, n: int, names: Sequence[str], units: np.ndarray | None, truth: np.ndarray) -> DesignRow:

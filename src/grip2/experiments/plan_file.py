@@ -22,7 +22,7 @@ from grip2.experiments.plan import (
     PlanError,
 )
 from grip2.experiments.toml_lines import Path, key_lines, line_of
-from grip2.statistics import registry
+from grip2.statistics.registry import STATISTICS
 
 _TOP = ("name", "about", "setting", "seed", "trials", "batch", "fdr", "settings", "data", "method")
 _METHOD = ("name", "statistic", "ensemble", "setting", "settings", "only", "trials")
@@ -103,9 +103,9 @@ class _Reader:
         self.known(block, _METHOD, at)
         name = self.text_value(block, "name", at)
         statistic = self.text_value(block, "statistic", at, default=name)
-        if statistic not in registry.names() and statistic.count(":") != 1:
+        if statistic not in STATISTICS.names() and statistic.count(":") != 1:
             key = "statistic" if "statistic" in block else "name"
-            self.fail(f"{key}: " + self.unknown(statistic, registry.names()), (*at, key))
+            self.fail(f"{key}: " + self.unknown(statistic, STATISTICS.names()), (*at, key))
         only = self.table(block, "only", at)
         parameters = sorted({name for design in designs for name in design.parameters})
         for key in only:

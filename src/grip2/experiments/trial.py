@@ -26,7 +26,8 @@ from grip2.experiments.plan import Cell, Method, Plan, digest
 from grip2.experiments.store import DesignRow, TrialRow
 from grip2.filter import knockoff_threshold
 from grip2.result import Importance
-from grip2.statistics import Ensemble, Statistic, registry
+from grip2.statistics import Ensemble, Statistic
+from grip2.statistics.registry import STATISTICS
 
 _PACKAGES = ("grip2", "jax", "jaxlib", "numpy", "scipy", "scikit-learn")
 
@@ -71,7 +72,7 @@ def failed(task: Task, error: str) -> TaskResult:
 def statistic_for(plan: Plan, method: Method) -> Statistic:
     """The statistic of a method: its defaults or the paper's values, then `Plan.settings_of` the method."""
     name, setting = method.statistic, method.setting or plan.setting
-    one = registry.create(name) if setting == "default" else registry.create_paper(name, setting)
+    one = STATISTICS.create(name) if setting == "default" else STATISTICS.load(name).paper(setting)
     known = one.get_params(deep=False)
     for key in method.settings:
         if key not in known:

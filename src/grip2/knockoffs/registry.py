@@ -1,30 +1,18 @@
-"""Samplers by the names they have on the command line."""
+"""Samplers by name: the one list from which the package, the command line, plans and the contract tests take theirs."""
 
 from __future__ import annotations
 
-import difflib
-import importlib
-from typing import Any
+from grip2.registry import Entry, Registry
 
-from grip2.errors import Grip2Error
-from grip2.knockoffs.base import KnockoffSampler
+_HERE = "grip2.knockoffs"
 
-_LOCATIONS = {
-    "copula": ("grip2.knockoffs.copula", "CopulaKnockoffs"),
-    "gaussian": ("grip2.knockoffs.gaussian", "GaussianKnockoffs"),
-    "fixed": ("grip2.knockoffs.fixed_x", "FixedXKnockoffs"),
-}
-
-
-def names() -> list[str]:
-    return list(_LOCATIONS)
-
-
-def create(name: str, **parameters: Any) -> KnockoffSampler:
-    """The sampler of a name; an unknown one raises ValueError and names its neighbours."""
-    if name not in _LOCATIONS:
-        near = difflib.get_close_matches(name, _LOCATIONS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise Grip2Error(f"knockoffs must be one of {', '.join(_LOCATIONS)}, got {name!r}.{hint}")
-    module, class_name = _LOCATIONS[name]
-    return getattr(importlib.import_module(module), class_name)(**parameters)
+SAMPLERS = Registry(
+    "knockoffs",
+    base=f"{_HERE}.base:KnockoffSampler",
+    group=_HERE,
+    entries=[
+        Entry("copula", f"{_HERE}.copula:CopulaKnockoffs", "any marginal distributions, Gaussian dependence"),
+        Entry("gaussian", f"{_HERE}.gaussian:GaussianKnockoffs", "normal columns"),
+        Entry("fixed", f"{_HERE}.fixed_x:FixedXKnockoffs", "fixed columns, for linear models with Gaussian noise"),
+    ],
+)

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from grip2._random import stream
 from grip2.errors import Grip2Error
 from grip2.result import Importance
+from grip2.statistics.paper_settings import paper_settings
 from grip2.symmetry import draw_swap, swap_pairs
 
 TASKS = ("regression", "classification")
@@ -35,6 +36,17 @@ class Statistic(BaseEstimator, ABC):
 
     # True for statistics that see the data only through [X, Xk]'[X, Xk] and [X, Xk]'y: the fixed-X guarantee needs it.
     gram_based: ClassVar[bool] = False
+
+    # Settings that the paper fixes for its experiments; statistics that it does not tune have none.
+    paper_tunes: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def paper(cls, setting: str) -> Self:
+        """As the paper ran it in one of its experiments: "synthetic", "semireal" or "hiv" (`grip2.statistics.paper_settings`).
+
+        Statistics that the paper does not tune come with their defaults.
+        """
+        return cls(**paper_settings(setting, cls.paper_tunes, who=cls.__name__))
 
     def draws_together(self, n_rows: int, n_features: int) -> int:
         """How many knockoff copies it pays to score in one call of `importances`; 1 where nothing is shared."""

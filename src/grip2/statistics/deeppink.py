@@ -10,17 +10,16 @@ number), no weighting of classes, and X, Xk and y standardised as for every stat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from grip2.engine.filter_network import FilterNetworkConfig, filter_network_importance, train_filter_network
-from grip2.errors import Grip2Error
 from grip2.result import Importance
 from grip2.statistics.augmented import distinct, paired_inputs, response
 from grip2.statistics.base import Progress, Statistic, check_whole
-from grip2.statistics.grip import PAPER_SETTINGS
 from grip2.statistics.network_size import draws_for
+from grip2.statistics.paper_settings import SHARED_BUDGET
 
 
 class DeepPINK(Statistic):
@@ -52,6 +51,10 @@ class DeepPINK(Statistic):
         Value at which all filter weights start.
     """
 
+    # The equal budget of the paper's table of baselines ("the same number of hidden layers and units", 5,000 steps). It also
+    # says "the original DeepPINK design choices and recommended training settings": those are the defaults of this class.
+    paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
+
     def __init__(
         self,
         *,
@@ -74,19 +77,6 @@ class DeepPINK(Statistic):
         self.l1 = l1
         self.activation = activation
         self.filter_start = filter_start
-
-    @classmethod
-    def paper(cls, setting: str) -> Self:
-        """The equal budget of the paper's table of baselines: its network size, steps and batches, the rest
-        DeepPINK's.
-
-        The paper says both this ("the same number of hidden layers and units", 5,000 steps) and "the original
-        DeepPINK design choices and recommended training settings"; the defaults of this class are the latter.
-        """
-        if setting not in PAPER_SETTINGS:
-            raise Grip2Error(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
-        shared = ("steps", "hidden", "depth", "batch_size", "learning_rate")
-        return cls(**{name: PAPER_SETTINGS[setting][name] for name in shared})
 
     def _importance(
         self,

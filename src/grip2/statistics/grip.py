@@ -36,6 +36,7 @@ from grip2.statistics.base import Progress, Statistic, check_whole, split_progre
 from grip2.statistics.before_network import fit_parts
 from grip2.statistics.network_problem import LEARNS, Problem, after_parts, stacked
 from grip2.statistics.network_size import draws_of_a_network, with_automatic_sizes
+from grip2.statistics.paper_settings import ALL
 from grip2.statistics.parts import combined, describe, held_out_share
 
 Range = tuple[float, float]
@@ -104,6 +105,11 @@ class GroupRegularizationPersistence(Statistic):
     """
 
     schedule_kind: ClassVar[str]
+    paper_tunes: ClassVar[tuple[str, ...]] = ALL
+
+    @classmethod
+    def paper(cls, setting: str) -> Self:
+        return super().paper(setting).set_params(linear=None)
 
     # Numbers once `sized`; "auto" before.
     steps: Any
@@ -151,26 +157,6 @@ class GroupRegularizationPersistence(Statistic):
         self.linear = linear
         self.curves = curves
         self.learns = learns
-
-    @classmethod
-    def paper(cls, setting: str) -> Self:
-        """The settings of the paper's appendix "Training Configuration" for one of its three experiments.
-
-        ``"synthetic"``: "depth 3 and hidden width 512, trained for 5,000 optimization steps", log10 lambda uniform on
-        [-4, -1], a_min = 0.1, "block size M = 25". ``"semireal"``: "We increase the training budget to 10,000 steps. The
-        regularization strength range is shifted to [1, 100] [...] The deeper-layer l2 coefficient is set to 1e-7. Block size
-        is set to M = 25. Other settings are kept the same." ``"hiv"``: "a lightweight MLP (depth 1, hidden width 1) with
-        batch size equal to the number of samples [...] deeper-layer l2 coefficient is set to 1e-2 [...] lambda in
-        [1e-3, 4e-2]. Block size is set to M = 50". All: Adam with "learning rate 1e-3".
-
-        Where the paper is silent we chose: batch size 256 and no clipping for the first two ("global gradient clipping
-        (maximum norm 1.0) in the more challenging regimes" does not say which), gamma = 0 for the synthetic one, 5,000
-        steps for HIV (the table of baselines says so for every network), epsilon = 1e-8, no warm-up, columns of [X, Xk]
-        and y standardised in all three.
-        """
-        if setting not in PAPER_SETTINGS:
-            raise Grip2Error(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
-        return cls(**PAPER_SETTINGS[setting])
 
     def _importance(
         self,
@@ -422,22 +408,6 @@ class GroupLasso(GroupRegularizationPersistence):
     """Single-shot group lasso (GR): lambda = ``sqrt(lambda_min lambda_max)`` and a = 1, snapshots every M steps."""
 
     schedule_kind = "fixed"
-
-
-PAPER_SETTINGS: dict[str, dict[str, Any]] = {
-    "synthetic": {
-        "linear": None, "omega": (1e-4, 1e-1), "a_min": 0.1, "block_size": 25, "steps": 5000, "hidden": 512, "depth": 3,
-        "batch_size": 256, "learning_rate": 1e-3, "deep_l2": 0.0, "epsilon": 1e-8,
-    },
-    "semireal": {
-        "linear": None, "omega": (1.0, 100.0), "a_min": 0.1, "block_size": 25, "steps": 10_000, "hidden": 512, "depth": 3,
-        "batch_size": 256, "learning_rate": 1e-3, "deep_l2": 1e-7, "epsilon": 1e-8,
-    },
-    "hiv": {
-        "linear": None, "omega": (1e-3, 4e-2), "a_min": 0.1, "block_size": 50, "steps": 5000, "hidden": 1, "depth": 1,
-        "batch_size": None, "learning_rate": 1e-3, "deep_l2": 1e-2, "epsilon": 1e-8,
-    },
-}  # fmt: skip
 
 
 def _is_range(omega: Any) -> bool:

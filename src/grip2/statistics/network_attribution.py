@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,14 +19,14 @@ from grip2.errors import Grip2Error
 from grip2.result import Importance
 from grip2.statistics.augmented import distinct, paired_inputs, response
 from grip2.statistics.base import Progress, Statistic, check_whole
-from grip2.statistics.grip import PAPER_SETTINGS
 from grip2.statistics.network_size import draws_of_a_network, with_automatic_sizes
-
-SHARED_SETTINGS = ("steps", "hidden", "depth", "batch_size", "learning_rate")
+from grip2.statistics.paper_settings import SHARED_BUDGET
 
 
 class NetworkAttribution(Statistic):
     """Base of post-hoc attribution statistics; a subclass implements ``_score`` and has these parameters."""
+
+    paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
 
     steps: Any
     hidden: Any
@@ -35,13 +35,6 @@ class NetworkAttribution(Statistic):
     learning_rate: float
     clip_norm: float | None
     rows: int | None
-
-    @classmethod
-    def paper(cls, setting: str) -> Self:
-        """The network and budget of the paper's experiments: "synthetic", "semireal" or "hiv"."""
-        if setting not in PAPER_SETTINGS:
-            raise Grip2Error(f"{cls.__name__}.paper: setting must be one of {sorted(PAPER_SETTINGS)}, got {setting!r}.")
-        return cls(**{name: PAPER_SETTINGS[setting][name] for name in SHARED_SETTINGS})
 
     @abstractmethod
     def _score(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,97 @@
+"""Things known by name: statistics and knockoff samplers, ours and those of other packages.
+
+A `Registry` is a list of entries, each of which says where its class lives; classes are imported when asked for, so listing
+names costs nothing. Other packages add entries by entry points in their ``pyproject.toml``::
+
+    [project.entry-points."grip2.statistics"]
+    my-statistic = "my_package.module:MyStatistic"
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grip2.errors import Grip2Error, did_you_mean
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a class lives, and what a person reads of it."""
+
+    name: str  # on the command line and in plans
+    location: str  # "module:Class"
+    summary: str = ""  # one line, for help texts
+    label: str = ""  # in figures and tables; the name where empty
+
+    @property
+    def title(self) -> str:
+        return self.label or self.name
+
+
+class Registry:
+    """Entries of one kind, ``what``, whose classes derive from ``base`` ("module:Class").
+
+    ``group`` names the entry points by which other packages add theirs.
+    """
+
+    def __init__(self, what: str, *, base: str, group: str, entries: Sequence[Entry]) -> None:
+        self.what = what
+        self.base = base
+        self.group = group
+        self._own = {entry.name: entry for entry in entries}
+
+    def own_entries(self) -> list[Entry]:
+        """Entries that come with this package."""
+        return list(self._own.values())
+
+    def entries(self) -> dict[str, Entry]:
+        """All entries by name: ours in their order, then those of other packages; a taken name stays ours."""
+        found = dict(self._own)
+        for point in sorted(importlib.metadata.entry_points(group=self.group)):
+            found.setdefault(point.name, Entry(point.name, point.value))
+        return found
+
+    def names(self) -> list[str]:
+        return list(self.entries())
+
+    def entry(self, name: str) -> Entry:
+        """The entry of a name or of a "module:Class"; an unknown name raises and suggests a neighbour."""
+        if name.count(":") == 1:
+            return Entry(name, name)
+        entries = self.entries()
+        if name not in entries:
+            raise Grip2Error(
+                f"{self.what} must be one of {', '.join(entries)}, or 'module:Class', got {name!r}."
+                f"{did_you_mean(name, entries)}"
+            )
+        return entries[name]
+
+    def load(self, name: str) -> type[Any]:
+        """The class of a name."""
+        entry = self.entry(name)
+        module, _, class_name = entry.location.partition(":")
+        try:
+            found = getattr(importlib.import_module(module), class_name)
+        except (ImportError, AttributeError) as error:
+            raise Grip2Error(f"{self.what} {name!r}: {entry.location} cannot be imported ({error}).") from error
+        base_module, _, base_name = self.base.partition(":")
+        base = getattr(importlib.import_module(base_module), base_name)
+        if not (isinstance(found, type) and issubclass(found, base)):
+            raise Grip2Error(f"{self.what} {name!r}: {entry.location} must be a subclass of {base_module}.{base_name}.")
+        return found
+
+    def create(self, name: str, **settings: Any) -> Any:
+        """An instance of a name, with the defaults of its class unless ``settings`` say otherwise."""
+        return self.load(name)(**settings)
+
+    def register(self, name: str, location: str, summary: str = "") -> None:
+        """Make a class known under a name in this process; ``location`` is "module:Class"."""
+        if name in self.entries():
+            raise Grip2Error(f"register: the name {name!r} is taken by {self.entries()[name].location}.")
+        if location.count(":") != 1:
+            raise Grip2Error(f"register: location must look like 'module:Class', got {location!r}.")
+        self._own[name] = Entry(name, location, summary)
