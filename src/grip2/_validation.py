@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import numbers
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from grip2.errors import Grip2Error
 
@@ -61,60 +58,6 @@ def column_names(X: Any, who: str) -> tuple[str, ...] | None:
     if repeated:
         raise Grip2Error(f"{who}: column names must differ, got {', '.join(repeated[:10])} more than once.")
     return names
-
-
-def plain_response(y: Any, who: str) -> np.ndarray:
-    """The response with missing values and dates refused, and numbers in an object array made numbers."""
-    # A pandas Series may hold NA, which an array of its values cannot express.
-    missing = np.asarray(pd.isna(y if isinstance(y, pd.Series) else np.asarray(y)))
-    if missing.any():
-        raise Grip2Error(f"{who}: Input y contains NaN in {int(missing.sum())} of {missing.size} rows.")
-    values = np.asarray(y)
-    if values.dtype.kind in "mM":
-        raise Grip2Error(f"{who}: y holds dates; turn them into numbers first, for example days since a start.")
-    if values.dtype.kind == "O" and all(isinstance(value, numbers.Number) for value in values.ravel()):
-        return values.astype(float)
-    return values
-
-
-def resolve_task(y: np.ndarray, task: str, who: str) -> str:
-    """Regression or classification: text, booleans and two distinct values mean classes."""
-    if task not in ("auto", "regression", "classification"):
-        raise Grip2Error(f"{who}: task must be 'auto', 'regression' or 'classification', got {task!r}.")
-    distinct = np.unique(y)
-    if len(distinct) < 2:
-        kind = "one class" if y.dtype.kind in "OUSb" else "a constant"
-        raise Grip2Error(f"{who}: y is {kind} ({distinct[0]!r} in every row); there is nothing to explain.")
-    if task == "auto" and (y.dtype.kind in "OUSb" or len(distinct) == 2):
-        task = "classification"
-    if task == "classification" and len(distinct) > max(2, len(y) // 3):
-        raise Grip2Error(
-            f"{who}: y has {len(distinct)} classes in {len(y)} rows (such as {distinct[0]!r}): measurements or "
-            "identifiers rather than classes. Convert numbers stored as text, or pass task='regression'."
-        )
-    if task != "auto":
-        return task
-    if y.dtype.kind in "iu" and len(distinct) <= 10:
-        warnings.warn(
-            f"{who}: y has {len(distinct)} distinct whole numbers and is treated as a measurement (regression). "
-            "If they are classes, say so: task='classification' (--task classification).",
-            UserWarning,
-            stacklevel=3,
-        )
-    return "regression"
-
-
-def encode_response(y: np.ndarray, task: str, who: str) -> np.ndarray:
-    """Finite numbers for regression, class numbers 0..K-1 for classification."""
-    if task == "classification":
-        return np.unique(y, return_inverse=True)[1].astype(float)
-    try:
-        y = y.astype(float)
-    except (TypeError, ValueError):
-        raise Grip2Error(f"{who}: regression needs a numeric y, got values such as {y[0]!r}.") from None
-    if not np.isfinite(y).all():
-        raise Grip2Error(f"{who}: Input y contains NaN or infinity.")
-    return y
 
 
 def _columns(which: np.ndarray, names: Sequence[str]) -> str:

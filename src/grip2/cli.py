@@ -70,7 +70,7 @@ def select(
     ] = 0.1,
     statistic: Annotated[
         str, typer.Option(help="How importance is measured, for example grip2 or lcd (lasso).")
-    ] = "grip2",
+    ] = "staged",
     knockoffs: Annotated[str, typer.Option(help="How knockoffs are made: copula, gaussian or fixed.")] = "copula",
     draws: Annotated[
         int, typer.Option(help="Knockoff copies; several give a steadier selection, and take longer.", min=1)

@@ -8,7 +8,8 @@ import numpy as np
 
 from grip2.filter import estimated_fdp
 from grip2.knockoffs import KnockoffSampler
-from grip2.statistics import Statistic
+from grip2.responses import Response
+from grip2.statistics.base import Statistic
 
 
 def reason_for(
@@ -74,7 +75,7 @@ def _reason_for_draws(W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: f
 
 
 def assumptions_behind(
-    sampler: KnockoffSampler, statistic: Statistic, task: str, offset: int, *, n_added: int = 0
+    sampler: KnockoffSampler, statistic: Statistic, response: Response, offset: int, *, n_added: int = 0
 ) -> list[str]:
     """What must hold for the false discovery rate to be controlled, one sentence each."""
     listed = list(sampler.assumptions())
@@ -88,8 +89,10 @@ def assumptions_behind(
             f"{type(statistic).__name__} sees more of the data than Gram matrices: with fixed-X knockoffs its control of "
             "the false discovery rate is an observation, as in the paper, and not a theorem."
         )
-    if sampler.fixed_x and task == "classification":
-        listed.append("Fixed-X knockoffs are for measurements with Gaussian noise; for classes nothing is proven.")
+    if sampler.fixed_x and not response.gaussian_noise:
+        listed.append(
+            f"Fixed-X knockoffs are for measurements with Gaussian noise; for {response.noun} nothing is proven."
+        )
     if offset == 0:
         listed.append("Offset 0 controls a modified false discovery rate, not the rate itself.")
     return listed

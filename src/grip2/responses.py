@@ -10,7 +10,6 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -18,10 +17,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, softmax
 
+from grip2.engine.target import Target
 from grip2.errors import Grip2Error
-
-# Of outputs (rows, outputs), y (rows,) and the array library to compute with: NumPy, or JAX inside the engine.
-Loss = Callable[[Any, Any, Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +96,13 @@ class Response(ABC):
         """Some of the rows, in the same units."""
         return replace(self, y=self.y[rows])
 
+    def target(self, logits: np.ndarray | None = None) -> Target:
+        """What a network learns; ``logits`` (rows, outputs) are known already."""
+        return Target(self.y, type(self).loss, self.n_outputs, logits)
+
     def mean_loss(self, outputs: np.ndarray) -> float:
         """Loss of given outputs (rows, outputs) or of a constant (outputs,)."""
-        shape = (len(self.y), self.n_outputs)
-        return float(type(self).loss(np.broadcast_to(outputs, shape), self.y, np))
+        return self.target().mean_loss(outputs)
 
     def working_residual(self, outputs: np.ndarray) -> np.ndarray:
         """(rows, outputs) what a model leaves: minus the gradient of the loss, up to a factor."""

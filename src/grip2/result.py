@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from grip2.errors import Grip2Error
+from grip2.facts import Facts, KnockoffQuality, record_from
+
+# Of selection.json (docs/selection.schema.json); raised when a field changes its meaning or goes.
+SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -21,28 +25,28 @@ class Surface:
     a: np.ndarray  # (blocks,)
     original: np.ndarray  # (blocks, p)
     knockoff: np.ndarray  # (blocks, p)
+    gradient_ratio: np.ndarray  # (blocks,) size of the penalty's gradient over that of the loss
 
     def swap(self, swapped: np.ndarray) -> Surface:
-        return Surface(
-            self.lambda_,
-            self.a,
-            np.where(swapped, self.knockoff, self.original),
-            np.where(swapped, self.original, self.knockoff),
-        )
+        """The same with the members of the pairs in ``swapped`` exchanged."""
+        original = np.where(swapped, self.knockoff, self.original)
+        knockoff = np.where(swapped, self.original, self.knockoff)
+        return replace(self, original=original, knockoff=knockoff)
 
 
 @dataclass(frozen=True)
 class Importance:
     """Importance of every feature and of its knockoff; larger means more important.
 
-    ``info`` holds what a person may want to know of how it came about (settings chosen, loss curve, ...); nothing in it
-    is tied to one member of a pair. ``surface`` is there for statistics that average over a regularization surface.
+    ``facts`` say how it came about. ``surface`` is there for statistics that average over a regularization surface,
+    ``loss_curve`` for those that train a network.
     """
 
     original: np.ndarray  # (p,)
     knockoff: np.ndarray  # (p,)
-    info: Mapping[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
     surface: Surface | None = None
+    loss_curve: np.ndarray | None = None  # (steps,) prediction loss of every step's minibatch
 
     def __post_init__(self) -> None:
         original, knockoff = np.asarray(self.original), np.asarray(self.knockoff)
@@ -61,11 +65,11 @@ class Importance:
 
     def swap(self, swapped: np.ndarray) -> Importance:
         """The same importances with the members of the pairs in ``swapped`` exchanged."""
-        return Importance(
-            np.where(swapped, self.knockoff, self.original),
-            np.where(swapped, self.original, self.knockoff),
-            self.info,
-            None if self.surface is None else self.surface.swap(swapped),
+        return replace(
+            self,
+            original=np.where(swapped, self.knockoff, self.original),
+            knockoff=np.where(swapped, self.original, self.knockoff),
+            surface=None if self.surface is None else self.surface.swap(swapped),
         )
 
 
@@ -88,8 +92,11 @@ class SelectionResult:
     threshold: float  # inf: nothing was selected
     reason: str
     assumptions: tuple[str, ...]
-    settings: Mapping[str, Any]
+    facts: Facts  # of the first knockoff draw
+    knockoff_quality: KnockoffQuality
+    settings: Mapping[str, Any]  # of statistic and sampler, as they were given
     task: str
+    response: str  # what y is, in words
     n_rows: int
     seed: int | None
     versions: Mapping[str, str]
@@ -139,6 +146,7 @@ class SelectionResult:
         if self.groups:
             columns["stands_for"] = [list(self.groups.get(name, [name])) for name in self.feature_names]
         return {
+            "schema_version": SCHEMA_VERSION,
             "selected": self.selected,
             "features": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "fdr": self.fdr,
@@ -146,8 +154,15 @@ class SelectionResult:
             "threshold": None if np.isinf(self.threshold) else self.threshold,
             "reason": self.reason,
             "assumptions": list(self.assumptions),
+            "stages": [_plain(asdict(stage)) for stage in self.facts.stages],
+            "training": None if self.facts.training is None else _plain(asdict(self.facts.training)),
+            "calibration": None if self.facts.calibration is None else _plain(asdict(self.facts.calibration)),
+            "members": self.facts.members,
+            "details": _plain(self.facts.details),
+            "knockoff_quality": _plain(asdict(self.knockoff_quality)),
             "settings": _plain(self.settings),
             "task": self.task,
+            "response": self.response,
             "n_rows": self.n_rows,
             "seed": self.seed,
             "versions": dict(self.versions),
@@ -156,6 +171,12 @@ class SelectionResult:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        version = content.get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise Grip2Error(
+                f"SelectionResult: expected schema_version {SCHEMA_VERSION}, got {version!r}: the file was written by another "
+                "version of grip2. Run the selection again."
+            )
         features = content["features"]
 
         def column(name: str, dtype: type = float) -> np.ndarray:
@@ -173,12 +194,14 @@ class SelectionResult:
             knockoff=column("knockoff"),
             threshold=float("inf") if content["threshold"] is None else content["threshold"],
             assumptions=tuple(content["assumptions"]),
+            facts=record_from(Facts, content),
+            knockoff_quality=record_from(KnockoffQuality, content["knockoff_quality"]),
             e_values=column("e_value") if has("e_value") else None,
             groups={feature["name"]: feature["stands_for"] for feature in features} if has("stands_for") else {},
             **{
                 name: content[name]
                 for name in (
-                    "fdr", "offset", "reason", "settings", "task", "n_rows", "seed", "versions", "seconds"
+                    "fdr", "offset", "reason", "settings", "task", "response", "n_rows", "seed", "versions", "seconds"
                 )
             },
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import numbers
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,17 +17,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from grip2._random import RandomState, generator_from
-from grip2._validation import check_table, column_names, encode_response, plain_response, resolve_task
+from grip2._validation import check_table, column_names
 from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values
 from grip2.errors import Grip2Error
 from grip2.explain import assumptions_behind, reason_for
+from grip2.facts import KnockoffQuality
 from grip2.filter import check_fdr, knockoff_threshold, q_values
-from grip2.knockoffs import CopulaKnockoffs, FixedXKnockoffs, KnockoffSampler
+from grip2.knockoffs import CopulaKnockoffs, KnockoffSampler
+from grip2.responses import Response, plain_values, response_from
 from grip2.result import Importance, SelectionResult
-from grip2.statistics import GRIP2, Statistic
-from grip2.statistics.base import Progress, share_progress
+from grip2.statistics.base import Statistic
+from grip2.statistics.progress import Progress, share_progress
+from grip2.statistics.staged import Staged
 
-# Knockoff copies held in memory at once are bounded by this many bytes.
+# Above this correlation with its knockoff a feature has next to no power.
+LOW_POWER_CORRELATION = 0.95
+
+# Knockoff draws held in memory at once are bounded by this many bytes.
 MAX_GROUP_BYTES = 2**28
 
 _REPORTED_PACKAGES = ("grip2", "jax", "numpy", "scipy", "scikit-learn")
@@ -39,9 +45,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     Parameters
     ----------
     statistic : Statistic or None
-        How importance is measured; None means ``GRIP2()``.
+        How importance is measured; None means ``Staged()``: a model of single effects, then a network.
     knockoffs : KnockoffSampler or None
-        How knockoffs are made; None means ``CopulaKnockoffs(s="mvr")``: margins matched by ranks, any kind of column.
+        How knockoffs are made; None means ``CopulaKnockoffs(s="mvr")``: marginal distributions matched by ranks, for
+        any kind of column.
     fdr : float
         Target false discovery rate: at most this share of the selected features is false, on average.
     offset : {1, 0}
@@ -93,16 +100,15 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         """
         began = time.perf_counter()
         self._check_parameters()
-        X, y, task = self._checked_data(X, y)
+        X, response = self._checked_data(X, y)
         rng = generator_from(self.random_state)
-        statistic = GRIP2() if self.statistic is None else self.statistic
+        statistic = Staged() if self.statistic is None else self.statistic
         sampler = clone(CopulaKnockoffs() if self.knockoffs is None else self.knockoffs)
         self.n_rows_ = len(X)
-        if isinstance(sampler, FixedXKnockoffs):
-            X, y = self._augmented(sampler, X, y, task, rng)
+        X, response = self._augmented(sampler, X, response, rng)
         sampler.fit(X)
-        importances = self._draw(statistic, sampler, X, y, task, rng, progress)
-        self.result_ = self._result(importances, statistic, sampler, task, len(X), began)
+        importances = self._draw(statistic, sampler, X, response, rng, progress)
+        self.result_ = self._result(importances, statistic, sampler, response, began)
         self.W_ = self.result_.W
         self.q_values_ = self.result_.q_values
         self.threshold_ = self.result_.threshold
@@ -118,18 +124,19 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         return tags
 
     def _augmented(
-        self, sampler: FixedXKnockoffs, X: np.ndarray, y: np.ndarray, task: str, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Rows added where fixed-X knockoffs need more; they carry noise for y, which makes no sense for classes."""
-        if task == "regression":
-            return sampler.augment_rows(X, y, rng=rng)
-        needed = 2 * X.shape[1] + sampler.center
-        if len(X) < needed:
+        self, sampler: KnockoffSampler, X: np.ndarray, response: Response, rng: np.random.Generator
+    ) -> tuple[np.ndarray, Response]:
+        """Rows added where a sampler needs more than there are; they carry Gaussian noise for y."""
+        needed = sampler.rows_needed(X.shape[1])
+        if len(X) >= needed:
+            return X, response
+        if not (sampler.augments_rows and response.gaussian_noise):
             raise Grip2Error(
-                f"{type(self).__name__}: fixed-X knockoffs of {X.shape[1]} features need at least {needed} rows for "
-                f"classification, got {len(X)}. Use CopulaKnockoffs."
+                f"{type(self).__name__}: {type(sampler).__name__} of {X.shape[1]} features needs at least {needed} rows for "
+                f"{response.noun}, got {len(X)}. Use CopulaKnockoffs."
             )
-        return X, y
+        X, y = sampler.augment_rows(X, response.y, rng=rng)
+        return X, response.encode(y, type(self).__name__)
 
     def _check_parameters(self) -> None:
         who = type(self).__name__
@@ -154,17 +161,19 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 f"got {type(self.knockoffs).__name__}."
             )
 
-    def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, str]:
+    def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, Response]:
         who = type(self).__name__
         if y is None:
             raise Grip2Error(f"{who}: requires y to be passed, but the target y is None.")
         self._given_names = column_names(X, who)
-        y = plain_response(y, who)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", multi_output=True)
-        y = column_or_1d(y, warn=True)
+        values = plain_values(y, who)
+        try:
+            X, values = validate_data(self, X, values, dtype=[np.float64, np.float32], order="C", multi_output=True)
+            values = column_or_1d(values, warn=True)
+        except ValueError as error:  # scikit-learn's complaints about the data
+            raise Grip2Error(f"{who}: {error}") from None
         check_table(X, self._names(), who)
-        task = resolve_task(y, self.task, who)
-        return X, encode_response(y, task, who), task
+        return X, response_from(values, self.task, who=who)
 
     def _names(self) -> tuple[str, ...]:
         return self._given_names or tuple(f"x{j}" for j in range(self.n_features_in_))
@@ -174,8 +183,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         statistic: Statistic,
         sampler: KnockoffSampler,
         X: np.ndarray,
-        y: np.ndarray,
-        task: str,
+        response: Response,
         rng: np.random.Generator,
         progress: Progress | None,
     ) -> list[Importance]:
@@ -185,12 +193,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         groups = [rngs[start : start + size] for start in range(0, len(rngs), size)]
         if len(groups) == 1 or self.n_jobs in (None, 1):
             parts = [
-                _importances(statistic, sampler, X, y, task, group, share_progress(progress, k, len(groups)))
+                _importances(statistic, sampler, X, response, group, share_progress(progress, k, len(groups)))
                 for k, group in enumerate(groups)
             ]
         else:
             parts = Parallel(n_jobs=self.n_jobs)(
-                delayed(_importances)(statistic, sampler, X, y, task, group, None) for group in groups
+                delayed(_importances)(statistic, sampler, X, response, group, None) for group in groups
             )
         return [importance for part in parts for importance in part]
 
@@ -199,8 +207,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         importances: Sequence[Importance],
         statistic: Statistic,
         sampler: KnockoffSampler,
-        task: str,
-        sampler_rows: int,
+        response: Response,
         began: float,
     ) -> SelectionResult:
         original = np.mean([importance.original for importance in importances], axis=0)
@@ -228,10 +235,13 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             threshold=threshold,
             reason=reason_for(W, q, selected, threshold, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws),
             assumptions=tuple(
-                assumptions_behind(sampler, statistic, task, self.offset, n_added=sampler_rows - self.n_rows_)
+                assumptions_behind(sampler, statistic, response, self.offset, n_added=len(response) - self.n_rows_)
             ),
-            settings=self._settings(statistic, sampler, importances[0]),
-            task=task,
+            facts=importances[0].facts,
+            knockoff_quality=_quality(sampler),
+            settings=self._settings(statistic, sampler),
+            task=response.task,
+            response=response.describe(),
             n_rows=int(self.n_rows_),
             seed=int(seed) if isinstance(seed, numbers.Integral) else None,
             versions={name: importlib.metadata.version(name) for name in _REPORTED_PACKAGES},
@@ -240,12 +250,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             surface=importances[0].surface,
         )
 
-    def _settings(self, statistic: Statistic, sampler: KnockoffSampler, importance: Importance) -> dict[str, Any]:
+    def _settings(self, statistic: Statistic, sampler: KnockoffSampler) -> dict[str, Any]:
         return {
-            "statistic": {"name": type(statistic).__name__, **statistic.get_params(deep=False)},
-            "knockoffs": {"name": type(sampler).__name__, **_small(sampler.get_params(deep=False))},
+            "statistic": {"name": type(statistic).__name__, **_short(statistic.get_params())},
+            "knockoffs": {"name": type(sampler).__name__, **_short(sampler.get_params(deep=False))},
             "n_draws": int(self.n_draws),
-            "used": _small(importance.info),
         }
 
 
@@ -258,20 +267,30 @@ def _importances(
     statistic: Statistic,
     sampler: KnockoffSampler,
     X: np.ndarray,
-    y: np.ndarray,
-    task: str,
+    response: Response,
     rngs: Sequence[np.random.Generator],
     progress: Progress | None,
 ) -> list[Importance]:
-    """One group of draws: sample each knockoff copy, then score them together.
+    """One group of draws: sample knockoffs for each, then score them together.
 
     On one thread of the linear algebra library, as worker processes have it: sums then round alike in all of them.
     """
     with threadpool_limits(limits=1, user_api="blas"):
-        copies = [sampler.sample(X, rng=rng) for rng in rngs]
-        return statistic.importances(X, copies, y, rngs=rngs, task=task, progress=progress)
+        draws = [sampler.sample(X, rng=rng) for rng in rngs]
+        return statistic.importances(X, draws, response, rngs=rngs, progress=progress)
 
 
-def _small(values: Any) -> dict[str, Any]:
+def _quality(sampler: KnockoffSampler) -> KnockoffQuality:
+    """Correlation of every feature with its own knockoff, ``1 - s_j / Sigma_jj``, in the space where the sampler works."""
+    correlation = 1.0 - sampler.s_ / np.diag(sampler.covariance_)
+    return KnockoffQuality(
+        sampler=type(sampler).__name__,
+        mean_correlation=float(correlation.mean()),
+        largest_correlation=float(correlation.max()),
+        n_low_power=int(np.sum(correlation >= LOW_POWER_CORRELATION)),
+    )
+
+
+def _short(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without their long arrays, which belong to the data, not to the choices made."""
-    return {name: value for name, value in dict(values).items() if np.size(value) <= 20 or isinstance(value, dict)}
+    return {name: value for name, value in settings.items() if np.ndim(value) == 0 or np.size(value) <= 20}

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from grip2 import KnockoffSelector
-from grip2.statistics import GRIP1, GRIP2, GRIP1a, GroupLasso
+from grip2.statistics import GRIP2, LassoCurves, Staged
 from grip2.statistics.registry import STATISTICS
 
 FILE = Path(__file__).with_name("W.json")
 
-# Small and short, so that all of it takes a minute. Applied to whichever of these settings a statistic has.
+# Small and short, so that all of it takes a minute. Applied to whichever of these settings a statistic or its network has.
 SHORT = {"steps": 200, "epochs": 2, "hidden": 16, "depth": 1, "batch_size": 64, "n_trees": 20, "sweeps": 200}
 
 
@@ -52,8 +52,11 @@ PAPER = ("synthetic", "semireal", "hiv")
 
 def short(statistic, **settings):
     """The statistic with the short settings it has, then others."""
-    known = statistic.get_params()
-    return statistic.set_params(**{k: v for k, v in {**SHORT, **settings}.items() if k in known})
+    for holder in (statistic, getattr(statistic, "network", None)):
+        if holder is not None:
+            known = holder.get_params(deep=False)
+            holder.set_params(**{k: v for k, v in {**SHORT, **settings}.items() if k in known})
+    return statistic
 
 
 def _selected(table: str) -> np.ndarray:
@@ -75,19 +78,21 @@ def cases() -> dict[str, Callable[[], np.ndarray]]:
     for setting in PAPER:
         few = {"steps": 100, "hidden": 16 if setting != "hiv" else 1}
         found[f"GRIP2.paper({setting!r})"] = lambda s=setting, f=few: _scored(GRIP2.paper(s).set_params(**f))
-    own = {"staged": GRIP2, "grip2": lambda: GRIP2(linear=None), "grip1": lambda: GRIP1(linear=None),
-           "grip1a": lambda: GRIP1a(linear=None), "gr": lambda: GroupLasso(linear=None)}  # fmt: skip
-    names = ["staged", *(name for name in STATISTICS.names() if name not in ("staged", "random"))]
-    for name in names:
-        make = own.get(name) or (lambda name=name: STATISTICS.create(name))
+    for name in STATISTICS.names():
+        if name == "random":
+            continue
         for task in ("regression", "classification"):
-            found[f"{name}, {task}"] = lambda make=make, task=task: _scored(short(make()), task)
-    found["grip2, pilot blocks"] = lambda: _scored(short(GRIP2(linear=None, block_size="auto")))
-    found["grip2, gradient ratio"] = lambda: _scored(short(GRIP2(linear=None, omega="gradient_ratio")))
-    found["staged, a range given"] = lambda: _scored(short(GRIP2(omega=(1e-2, 1e-1))))
-    found["staged, lassos first"] = lambda: _scored(short(GRIP2(linear="lasso")))
-    found["staged, residual"] = lambda: _scored(short(GRIP2(learns="rest")))
-    found["staged, response"] = lambda: _scored(short(GRIP2(learns="response")))
+            found[f"{name}, {task}"] = lambda name=name, task=task: _scored(short(STATISTICS.create(name)), task)
+    variants = {
+        "grip2, pilot blocks": GRIP2(block_size="pilot"),
+        "grip2, gradient ratio": GRIP2(omega="gradient_ratio"),
+        "staged, a range given": Staged(network=GRIP2(omega=(1e-2, 1e-1))),
+        "staged, lassos first": Staged(LassoCurves()),
+        "staged, residual": Staged(target="residual"),
+        "staged, response": Staged(target="response"),
+    }
+    for name, statistic in variants.items():
+        found[name] = lambda statistic=statistic: _scored(short(statistic))
     return found
 
 

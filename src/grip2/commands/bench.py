@@ -15,9 +15,11 @@ from sklearn.linear_model import LassoCV
 from grip2.commands.console import output
 from grip2.datasets import make_ar1
 from grip2.engine.schedule import Schedule
-from grip2.engine.train import TrainingConfig, train, train_batch
+from grip2.engine.train import train, train_batch
+from grip2.engine.training import TrainingConfig
 from grip2.knockoffs import GaussianKnockoffs
-from grip2.statistics.augmented import paired_inputs, response
+from grip2.responses import Measurement
+from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.lasso_cv import draw_folds, lasso_cv
 
 
@@ -50,31 +52,31 @@ def seconds_of_products(pairs: list[tuple[np.ndarray, np.ndarray]], steps: int) 
 
 def synthetic(steps: int) -> tuple[float, float]:
     rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((20_000, 1000), dtype=np.float32), rng.standard_normal(20_000)
+    x, target = rng.standard_normal((20_000, 1000), dtype=np.float32), Measurement(rng.standard_normal(20_000)).target()
     config = TrainingConfig(schedule=Schedule(), hidden=512, depth=3, batch_size=256, steps=steps)
-    train(x, y, task="regression", config=config, rng=np.random.default_rng(0))  # compiles
+    train(x, target, config=config, rng=np.random.default_rng(0))  # compiles
     pairs = products(1000, 512, 3, 256)
     # The machine may be shared: products are timed before and after, and the mean taken.
     before = seconds_of_products(pairs, 100)
     began = time.perf_counter()
-    train(x, y, task="regression", config=config, rng=np.random.default_rng(0))
+    train(x, target, config=config, rng=np.random.default_rng(0))
     engine = (time.perf_counter() - began) / steps
     return engine, (before + seconds_of_products(pairs, 100)) / 2
 
 
 def hiv(members: int) -> float:
     rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((800, 400)), rng.standard_normal(800)
+    x, target = rng.standard_normal((800, 400)), Measurement(rng.standard_normal(800)).target()
     config = TrainingConfig(
         schedule=Schedule(block_size=50), hidden=1, depth=1, batch_size=None, steps=5000, deep_l2=1e-2
     )
 
     def run() -> None:
         if members == 1:
-            train(x, y, task="regression", config=config, rng=np.random.default_rng(0))
+            train(x, target, config=config, rng=np.random.default_rng(0))
         else:
             rngs = np.random.default_rng(0).spawn(members)
-            train_batch(x, y, task="regression", config=config, rngs=rngs)
+            train_batch(x, target, config=config, rngs=rngs)
 
     run()
     began = time.perf_counter()
@@ -90,7 +92,7 @@ def lasso() -> tuple[float, float, bool]:
         .fit(made.X)
         .sample(made.X, rng=np.random.default_rng(0))
     )
-    Z, y = paired_inputs(made.X, Xk), response(made.y, "regression")
+    Z, y = augmented_columns(made.X, Xk), Measurement.encode(made.y, "bench").y
     folds = draw_folds(len(y), 5, np.random.default_rng(0))
     splits = [(np.setdiff1d(np.arange(len(y)), rows), rows) for rows in folds]
     began = time.perf_counter()

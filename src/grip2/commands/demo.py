@@ -16,7 +16,7 @@ from grip2.knockoffs import GaussianKnockoffs
 from grip2.metrics import false_discovery_proportion, power
 from grip2.result import SelectionResult
 from grip2.selector import KnockoffSelector
-from grip2.statistics import GRIP2, LassoCoefficient, Statistic
+from grip2.statistics import LassoCoefficient, Staged, Statistic
 
 FDR = 0.1
 
@@ -36,16 +36,16 @@ def run(out: Path, *, seed: int, force: bool) -> None:
     with OutputFolder(out, (*FILES, "data.csv"), force=force) as folder:
         results = {
             label: _select(label, statistic, sampler, X, made.y, seed)
-            for label, statistic in (("lasso", LassoCoefficient()), ("GRIP2", GRIP2()))
+            for label, statistic in (("lasso", LassoCoefficient()), ("Staged", Staged()))
         }
         table = _comparison(results, truth)
         notes = (
             f"Made-up data: {len(truth)} features matter, through absolute values and products. "
             + " ".join(_sentence(label, result, truth) for label, result in results.items()),
         )
-        files = result_files(results["GRIP2"], title="Demo: a signal that linear methods cannot see", notes=notes)
+        files = result_files(results["Staged"], title="Demo: a signal that linear methods cannot see", notes=notes)
         folder.write({**files, "data.csv": X.assign(y=made.y).round(6).to_csv(index=False)})
-    show_selection(results["GRIP2"])
+    show_selection(results["Staged"])
     output.print(table)
     output.print(
         f"Report: {out / 'report.html'}\nTry it yourself: grip2 select {out / 'data.csv'} --target y --out my-selection",

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from grip2._output import OutputFolder
 from grip2.commands.console import notice, output, progress_bar, show_selection, warnings_as_notices
 from grip2.commands.table import group, load
@@ -43,17 +41,11 @@ def run(
         with warnings_as_notices(), progress_bar("selecting") as progress:
             X, groups = group(prepared.X, group_threshold)
             result = replace(selector.fit(X, prepared.y, progress=progress).result_, groups=groups)
-        if result.task == "classification":
-            notice(f"{target} is taken for classes: {_classes(prepared.y)}")
+        notice(f"{target} is taken for {result.response}")
         folder.write(result_files(result, title=f"{table.name}: what explains {target}?", notes=prepared.notices))
     show_selection(result)
     output.print(f"Report: {out / 'report.html'}", markup=False)
     return result
-
-
-def _classes(y: pd.Series | None) -> str:
-    values = sorted(map(str, pd.unique(y))) if y is not None else []
-    return ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
 
 
 def result_files(result: SelectionResult, *, title: str, notes: tuple[str, ...] = ()) -> dict[str, str]:

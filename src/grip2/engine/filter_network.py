@@ -19,9 +19,9 @@ import optax
 from jax import lax
 
 from grip2.engine.compilation import enable_cache
-from grip2.engine.losses import LOSSES, choose_loss
+from grip2.engine.host_loop import Progress, member, minibatches, padded, run_in_chunks, stacked, stop_reason
 from grip2.engine.mlp import Layer, Parameters
-from grip2.engine.train import CHUNK_FLOPS, CHUNK_STEPS_MAX, NonFiniteTrainingError, Progress, minibatches
+from grip2.engine.target import Loss, Target
 from grip2.errors import Grip2Error
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"elu": jax.nn.elu, "relu": jax.nn.relu}
@@ -60,6 +60,11 @@ class FilterNetworkConfig:
             raise Grip2Error(f"DeepPINK: l1 must not be negative, got {self.l1}.")
         if self.activation not in ACTIVATIONS:
             raise Grip2Error(f"DeepPINK: activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}.")
+
+    @property
+    def hint(self) -> str:
+        """What to change when training becomes non-finite."""
+        return f"(DeepPINK, learning_rate={self.learning_rate:g}). Lower the learning rate, or check the scale of the data."
 
 
 @dataclass(frozen=True)
@@ -118,9 +123,8 @@ def initialise_filter_network(
 
 def train_filter_network(
     tables: Sequence[np.ndarray],
-    y: np.ndarray,
+    target: Target,
     *,
-    task: str,
     config: FilterNetworkConfig,
     rngs: Sequence[np.random.Generator],
     progress: Progress | None = None,
@@ -131,44 +135,35 @@ def train_filter_network(
     """
     enable_cache()
     n_rows, n_inputs = tables[0].shape
-    loss_name, n_outputs = choose_loss(task, y)
     batch = min(config.batch_size, n_rows)
     streams = [rng.spawn(2) for rng in rngs]
-    started = [initialise_filter_network(n_inputs // 2, n_outputs, config, both[0]) for both in streams]
-    # All rows at every step need no numbers: their order does not matter.
-    rows = np.stack([_rows(n_rows, batch, config.steps, both[1]) for both in streams])
+    started = [initialise_filter_network(n_inputs // 2, target.n_outputs, config, both[0]) for both in streams]
+    row_numbers = [_row_numbers(n_rows, batch, config.steps, both[1]) for both in streams]
     shared = len(tables) == 1
     x = jnp.asarray(tables[0] if shared else np.stack(tables), jnp.float32)
-    targets = jnp.asarray(y, jnp.float32)
-    parameters = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(v, jnp.float32) for v in leaves]), *started)
-    run = _compiled(loss_name, config.activation, shared)
+    y = jnp.asarray(target.y, jnp.float32)
+    parameters = stacked(started, jnp.float32)
+    compiled = _compiled(target.loss, config.activation, shared)
     numbers = (jnp.float32(config.learning_rate), jnp.float32(config.l1))
     state = (parameters, jax.vmap(_optimiser(numbers[0]).init)(parameters))
-    capacity = _chunk_capacity(started[0], batch * len(rngs), config.steps)
     losses: list[np.ndarray] = []
-    done, stopped = 0, False
-    while done < config.steps and not stopped:
-        count = min(capacity, config.steps - done)
-        plan = np.zeros((len(rngs), capacity, rows.shape[2]), np.int32)
-        plan[:, :count] = rows[:, done : done + count]
-        state, found = run(state, x, targets, jnp.asarray(plan), count, *numbers)
+
+    def advance(start: int, count: int, capacity: int) -> np.ndarray:
+        nonlocal state
+        plan = np.stack([padded(one, start, count, capacity) for one in row_numbers])
+        state, found = compiled(state, x, y, jnp.asarray(plan), count, *numbers)
         losses.append(np.asarray(found)[:, :count])
-        if not np.isfinite(losses[-1]).all():
-            raise NonFiniteTrainingError(
-                f"DeepPINK: training became non-finite within {done + count} steps; lower the learning rate "
-                f"({config.learning_rate:g}) or check the scale of the data."
-            )
-        done += count
-        stopped = progress is not None and progress(done, config.steps) is False
-    reason = "all steps done" if done == config.steps else f"stopped by the caller after {done} steps"
+        return losses[-1]
+
+    flops = _flops_per_step(started[0], batch * len(rngs))
+    done = run_in_chunks(config.steps, flops, advance, hint=config.hint, progress=progress)
+    reason = stop_reason(done, config.steps, "all steps done")
     trained, curve = jax.tree.map(np.asarray, state[0]), np.concatenate(losses, axis=1)
-    return [
-        FilterNetworkRun(jax.tree.map(lambda leaf, k=k: leaf[k], trained), curve[k], reason) for k in range(len(rngs))
-    ]
+    return [FilterNetworkRun(member(trained, k), curve[k], reason) for k in range(len(rngs))]
 
 
-def _rows(n_rows: int, batch: int, steps: int, rng: np.random.Generator) -> np.ndarray:
-    """Row numbers (steps, batch); (steps, 0) where every step takes all rows."""
+def _row_numbers(n_rows: int, batch: int, steps: int, rng: np.random.Generator) -> np.ndarray:
+    """(steps, batch); (steps, 0) where every step takes all rows, whose order does not matter."""
     return minibatches(n_rows, batch, steps, rng) if batch < n_rows else np.zeros((steps, 0), np.int32)
 
 
@@ -177,8 +172,8 @@ def _optimiser(learning_rate: Any) -> optax.GradientTransformation:
 
 
 @functools.cache
-def _compiled(loss_name: str, activation: str, shared: bool) -> Any:
-    run = functools.partial(_advance, loss_name=loss_name, activation=activation)
+def _compiled(loss: Loss, activation: str, shared: bool) -> Any:
+    run = functools.partial(_advance, loss=loss, activation=activation)
     return jax.jit(jax.vmap(run, in_axes=(0, None if shared else 0, None, 0, None, None, None)), donate_argnums=(0,))
 
 
@@ -186,36 +181,34 @@ def _advance(
     state: Any,
     x: Any,
     y: Any,
-    rows: Any,
+    row_numbers: Any,
     n_steps: Any,
     learning_rate: Any,
     l1: Any,
     *,
-    loss_name: str,
+    loss: Loss,
     activation: str,
 ) -> tuple[Any, Any]:
-    """Run the first ``n_steps`` of the minibatches laid out in ``rows`` (capacity, batch)."""
+    """Run the first ``n_steps`` of the minibatches laid out in ``row_numbers`` (capacity, batch)."""
     update = _optimiser(learning_rate).update
 
     def objective(parameters: FilterNetworkParameters, xb: Any, yb: Any) -> tuple[Any, Any]:
-        prediction = LOSSES[loss_name](filter_network_forward(parameters, xb, activation), yb)
+        prediction = loss(filter_network_forward(parameters, xb, activation), yb, jnp)
         # Hidden layers only, as in the original's code: filters and output layer are not penalised.
         penalty = sum(jnp.sum(jnp.abs(layer.weight)) for layer in parameters.layers[:-1])
         return prediction + l1 * penalty, prediction
 
     def step(t: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
         (parameters, optimiser), losses = carry
-        xb, yb = (x[rows[t]], y[rows[t]]) if rows.shape[1] else (x, y)
+        xb, yb = (x[row_numbers[t]], y[row_numbers[t]]) if row_numbers.shape[1] else (x, y)
         gradient, prediction = jax.grad(objective, has_aux=True)(parameters, xb, yb)
         updates, optimiser = update(gradient, optimiser)
         return (optax.apply_updates(parameters, updates), optimiser), losses.at[t].set(prediction)
 
-    return lax.fori_loop(0, n_steps, step, (state, jnp.zeros(len(rows), x.dtype)))
+    return lax.fori_loop(0, n_steps, step, (state, jnp.zeros(len(row_numbers), x.dtype)))
 
 
-def _chunk_capacity(parameters: FilterNetworkParameters, rows_per_step: int, n_steps: int) -> int:
+def _flops_per_step(parameters: FilterNetworkParameters, rows_per_step: int) -> float:
     n_weights = sum(layer.weight.size for layer in parameters.layers)
     # A step touches every weight some ten times whatever the batch: Adam's moments.
-    flops = 6.0 * n_weights * (rows_per_step + 10)
-    steps = min(max(CHUNK_FLOPS / flops, 1), CHUNK_STEPS_MAX, n_steps)
-    return 1 << int(np.ceil(np.log2(steps)))
+    return float(6.0 * n_weights * (rows_per_step + 10))

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import optax
 from jax import lax
 
-from grip2.engine.losses import LOSSES
 from grip2.engine.mlp import Parameters, forward, group_norms
 from grip2.engine.penalty import deep_penalty, group_penalty
+from grip2.engine.target import Loss
 
 # Keeps the diagnostic ratio finite where the loss is flat (appendix, "Diagnostics").
 RATIO_EPSILON = 1e-12
@@ -35,7 +35,7 @@ class Hyper(NamedTuple):
 class StepPlan(NamedTuple):
     """What each step of a chunk does. ``capacity`` steps are laid out; `advance` runs the first ``n_steps``."""
 
-    rows: Any  # (capacity, batch) row numbers of the minibatches, or None for full-batch training
+    row_numbers: Any  # (capacity, batch) rows of the minibatches, or None for full-batch training
     lambda_: Any  # (capacity,)
     a: Any  # (capacity,)
     slot: Any  # (capacity,) where the snapshot after this step goes; the last slot is the waste bin
@@ -46,27 +46,33 @@ class Recorded(NamedTuple):
 
     snapshots: Any  # (slots + 1, inputs) group norms
     ratios: Any  # (slots + 1,) gradient ratio at the snapshots
-    held_out: Any  # (slots + 1,) prediction loss on the held-out rows at the snapshots; zeros where there are none
+    held_out: Any  # (slots + 1, 2) prediction loss on either half of the held-out rows at the snapshots, or zeros
     losses: Any  # (capacity,) prediction loss of every step's minibatch
 
 
 class Data(NamedTuple):
     """Rows to train on, and rows to judge by (None: no held-out loss).
 
-    An offset, (rows, outputs), is added to the outputs of the network: what is known of the rows already.
+    Logits (rows, outputs) are added to the outputs of the network: what is known of the rows already.
     """
 
     x: Any
     y: Any
-    offset: Any = None
+    logits: Any = None
     x_held_out: Any = None
     y_held_out: Any = None
-    offset_held_out: Any = None
+    logits_held_out: Any = None
 
 
-def _outputs(parameters: Parameters, x: Any, offset: Any) -> Any:
+def _outputs(parameters: Parameters, x: Any, logits: Any) -> Any:
     outputs = forward(parameters, x)
-    return outputs if offset is None else outputs + offset
+    return outputs if logits is None else outputs + logits
+
+
+def halves(n_rows: int) -> tuple[slice, slice]:
+    """Held-out rows in two halves: what one half chooses, the other judges. A single row is both."""
+    middle = max(1, n_rows // 2)
+    return slice(0, middle), slice(middle if n_rows > 1 else 0, n_rows)
 
 
 class State(NamedTuple):
@@ -92,23 +98,22 @@ def advance(
     n_steps: Any,
     hyper: Hyper,
     *,
-    loss_name: str,
+    loss: Loss,
 ) -> tuple[State, Recorded]:
     """Run ``n_steps`` steps of the objective eq. (2), recording snapshots where the plan asks for them."""
-    loss = LOSSES[loss_name]
     update = optimiser(hyper).update
     waste = recorded.ratios.shape[0] - 1
     x, y = data.x, data.y
 
-    def prediction_and_decay(parameters: Parameters, xb: Any, yb: Any, offset: Any) -> tuple[Any, Any]:
-        prediction = loss(_outputs(parameters, xb, offset), yb)
+    def prediction_and_decay(parameters: Parameters, xb: Any, yb: Any, logits: Any) -> tuple[Any, Any]:
+        prediction = loss(_outputs(parameters, xb, logits), yb, jnp)
         return prediction + hyper.deep_l2 * deep_penalty(parameters), prediction
 
     def step(t: Any, carry: tuple[State, Recorded]) -> tuple[State, Recorded]:
         (parameters, optimiser_state), record = carry
-        batch = (x, y, data.offset)
-        if plan.rows is not None:
-            batch = jax.tree.map(lambda part: part[plan.rows[t]], batch)
+        batch = (x, y, data.logits)
+        if plan.row_numbers is not None:
+            batch = jax.tree.map(lambda part: part[plan.row_numbers[t]], batch)
         gradient, prediction = jax.grad(prediction_and_decay, has_aux=True)(parameters, *batch)
         # The deep penalty does not touch the first layer, so this is the gradient of the prediction loss alone there.
         of_loss = gradient[0].weight
@@ -118,16 +123,18 @@ def advance(
         parameters = optax.apply_updates(parameters, updates)
 
         slot = plan.slot[t]
-        nothing = jnp.zeros_like(record.ratios[0])
+        no_ratio, no_loss = jnp.zeros_like(record.ratios[0]), jnp.zeros_like(record.held_out[0])
 
         def snapshot() -> tuple[Any, Any, Any]:
-            held_out = nothing
+            held_out = no_loss
             if data.x_held_out is not None:
-                held_out = loss(_outputs(parameters, data.x_held_out, data.offset_held_out), data.y_held_out)
+                outputs = _outputs(parameters, data.x_held_out, data.logits_held_out)
+                parts = halves(len(data.x_held_out))
+                held_out = jnp.stack([loss(outputs[part], data.y_held_out[part], jnp) for part in parts])
             return group_norms(parameters[0].weight), _gradient_ratio(of_penalty, of_loss), held_out
 
         norms, ratio, held_out = lax.cond(
-            slot != waste, snapshot, lambda: (jnp.zeros_like(record.snapshots[0]), nothing, nothing)
+            slot != waste, snapshot, lambda: (jnp.zeros_like(record.snapshots[0]), no_ratio, no_loss)
         )
         record = Recorded(
             snapshots=lax.dynamic_update_index_in_dim(record.snapshots, norms, slot, 0),
@@ -146,10 +153,10 @@ def _gradient_ratio(of_penalty: Any, of_loss: Any) -> Any:
 
 
 @functools.cache
-def compiled_advance(loss_name: str, *, batched: bool, shared_data: bool) -> Any:
+def compiled_advance(loss: Loss, *, batched: bool, shared_data: bool) -> Any:
     """`advance`, jitted; ``batched`` maps it over a leading axis of the state, the record and the plan."""
-    run = functools.partial(advance, loss_name=loss_name)
+    run = functools.partial(advance, loss=loss)
     if batched:
-        plan_axes = StepPlan(rows=0, lambda_=0, a=0, slot=None)
+        plan_axes = StepPlan(row_numbers=0, lambda_=0, a=0, slot=None)
         run = jax.vmap(run, in_axes=(0, 0, None if shared_data else 0, plan_axes, None, None))
     return jax.jit(run, donate_argnums=(0, 1))

@@ -36,6 +36,8 @@ class KnockoffSampler(BaseEstimator, ABC):
     # True where X is a fixed matrix: knockoffs of other rows make no sense, and only statistics that see the
     # data through Gram matrices are covered by a proof.
     fixed_x: ClassVar[bool] = False
+    # True where `augment_rows` can extend the data to the rows that the construction needs.
+    augments_rows: ClassVar[bool] = False
 
     covariance_: np.ndarray
     s_: np.ndarray
@@ -63,6 +65,14 @@ class KnockoffSampler(BaseEstimator, ABC):
         if X.shape[1] != self.n_features_in_:
             raise Grip2Error(f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {X.shape}.")
         return self._sample(X, stream(rng, "knockoffs"))
+
+    def rows_needed(self, n_features: int) -> int:
+        """Rows without which knockoffs of so many features cannot be made."""
+        return 0
+
+    def augment_rows(self, X: np.ndarray, y: np.ndarray, *, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """The data with as many rows as needed; unchanged here."""
+        return X, y
 
     def _remember_columns(self, X: object, p: int) -> None:
         """Number and names of the columns of ``fit``: ``sample`` refuses a table with other ones, or in another order."""

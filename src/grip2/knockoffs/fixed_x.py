@@ -41,10 +41,14 @@ class FixedXKnockoffs(KnockoffSampler):
     """
 
     fixed_x: ClassVar[bool] = True
+    augments_rows: ClassVar[bool] = True
 
     def __init__(self, s: str | np.ndarray = "equi", center: bool = True) -> None:
         self.s = s
         self.center = center
+
+    def rows_needed(self, n_features: int) -> int:
+        return 2 * n_features + bool(self.center)
 
     def augment_rows(
         self, X: np.ndarray, y: np.ndarray, *, rng: np.random.Generator, noise_sd: float | None = None

@@ -1,6 +1,6 @@
 """What a knockoff statistic is: hyper-parameters, and one method that scores every feature and its knockoff.
 
-``importance`` is the only door. It checks the input, swaps random pairs, calls the subclass and swaps back, so that no
+``importance`` is the only entry point. It checks the input, swaps random pairs, calls the subclass and swaps back, so that no
 author can forget the swap on which the guarantee rests.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -16,26 +16,25 @@ from sklearn.base import BaseEstimator
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
+from grip2.responses import TASKS, Response, response_from
 from grip2.result import Importance
 from grip2.statistics.paper_settings import paper_settings
+from grip2.statistics.progress import Progress, share_progress
 from grip2.symmetry import draw_swap, swap_pairs
-
-TASKS = ("regression", "classification")
-
-# Called with (work done, work in all); statistics that finish at once need not call it.
-Progress = Callable[[int, int], bool | None]
 
 
 class Statistic(BaseEstimator, ABC):
     """Base of all statistics. The constructor stores hyper-parameters and nothing else.
 
-    A subclass implements ``_importance``; it may assume finite floating-point arrays of one shape, and for classification
-    ``y`` in class numbers 0..K-1. Larger importance means more evidence; the two members of a pair must be scored by
-    the same rule.
+    A subclass implements ``_importance``; it may assume finite floating-point arrays of one shape and an encoded response
+    (`grip2.responses`). Larger importance means more evidence; the two members of a pair must be scored by the same rule.
+    What a statistic can do beyond that is declared by the attributes below.
     """
 
     # True for statistics that see the data only through [X, Xk]'[X, Xk] and [X, Xk]'y: the fixed-X guarantee needs it.
     gram_based: ClassVar[bool] = False
+    # True for statistics that gain from scoring several knockoff draws, or members of an ensemble, in one call.
+    batches_draws: ClassVar[bool] = False
 
     # Settings that the paper fixes for its experiments; statistics that it does not tune have none.
     paper_tunes: ClassVar[tuple[str, ...]] = ()
@@ -64,7 +63,7 @@ class Statistic(BaseEstimator, ABC):
         self,
         X: np.ndarray,
         Xk: np.ndarray,
-        y: np.ndarray,
+        y: np.ndarray | Response,
         *,
         rng: np.random.Generator,
         task: str = "regression",
@@ -77,25 +76,29 @@ class Statistic(BaseEstimator, ABC):
         self,
         X: np.ndarray,
         Xks: Sequence[np.ndarray],
-        y: np.ndarray,
+        y: np.ndarray | Response,
         *,
         rngs: Sequence[np.random.Generator],
         task: str = "regression",
         progress: Progress | None = None,
     ) -> list[Importance]:
-        """`importance` on several knockoff copies of one ``X``; a statistic may compute them together."""
-        X = _matrix(X, "X", type(self).__name__)
-        Xks = [_matrix(Xk, "Xk", type(self).__name__) for Xk in Xks]
+        """`importance` on several knockoff draws of one ``X``; a statistic may compute them together.
+
+        ``y`` is an array that ``task`` says how to read, or an encoded response.
+        """
+        who = type(self).__name__
+        X = _matrix(X, "X", who)
+        Xks = [_matrix(Xk, "Xk", who) for Xk in Xks]
         for Xk in Xks:
             if Xk.shape != X.shape:
-                raise Grip2Error(f"{type(self).__name__}: Xk must have the shape of X, {X.shape}, got {Xk.shape}.")
+                raise Grip2Error(f"{who}: Xk must have the shape of X, {X.shape}, got {Xk.shape}.")
         if len(X) < 2:
-            raise Grip2Error(f"{type(self).__name__}: X must have at least 2 rows, got {len(X)}.")
-        y = _response(y, len(X), task, type(self).__name__)
+            raise Grip2Error(f"{who}: X must have at least 2 rows, got {len(X)}.")
+        response = y if isinstance(y, Response) else _response(y, len(X), task, who)
         swaps = [draw_swap(X.shape[1], stream(rng, "pair swap")) for rng in rngs]
         pairs = [swap_pairs(X, Xk, swapped) for Xk, swapped in zip(Xks, swaps, strict=True)]
         streams = [stream(rng, "statistic") for rng in rngs]
-        found = self.sized(len(X))._importances(pairs, y, rngs=streams, task=task, progress=progress)
+        found = self.sized(len(X))._importances(pairs, response, rngs=streams, progress=progress)
         return [importance.swap(swapped) for importance, swapped in zip(found, swaps, strict=True)]
 
     @abstractmethod
@@ -103,10 +106,9 @@ class Statistic(BaseEstimator, ABC):
         self,
         X: np.ndarray,
         Xk: np.ndarray,
-        y: np.ndarray,
+        response: Response,
         *,
         rng: np.random.Generator,
-        task: str,
         progress: Progress | None,
     ) -> Importance:
         """Score the columns of ``X`` and ``Xk``; which of the two holds the originals is not known here."""
@@ -114,17 +116,16 @@ class Statistic(BaseEstimator, ABC):
     def _importances(
         self,
         pairs: Sequence[tuple[np.ndarray, np.ndarray]],
-        y: np.ndarray,
+        response: Response,
         *,
         rngs: Sequence[np.random.Generator],
-        task: str,
         progress: Progress | None,
     ) -> list[Importance]:
-        """Score several (X, Xk); one after the other unless a subclass knows better."""
+        """Score several (X, Xk), one after the other unless a subclass computes them together."""
         found = []
         for k, ((X, Xk), rng) in enumerate(zip(pairs, rngs, strict=True)):
-            part = share_progress(progress, k, len(pairs))
-            found.append(self._importance(X, Xk, y, rng=rng, task=task, progress=part))
+            of_part = share_progress(progress, k, len(pairs))
+            found.append(self._importance(X, Xk, response, rng=rng, progress=of_part))
         return found
 
 
@@ -144,40 +145,6 @@ def check_whole(statistic: Statistic, *names: str, or_none: bool = False, of_net
             raise Grip2Error(f"{type(statistic).__name__}: {name} must be {allowed}, got {value!r}.")
 
 
-def standardise(values: np.ndarray) -> np.ndarray:
-    """Columns (or one vector) to mean 0 and standard deviation 1; a constant column becomes zero.
-
-    Sums are taken in double precision: in single precision the mean of many rows far from zero is wrong.
-    """
-    centred = values - values.mean(axis=0, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        scale = centred.std(axis=0, dtype=np.float64)
-    if not np.isfinite(scale).all():
-        raise Grip2Error(
-            "values are too large for their squares to be computed; divide the columns by a constant first."
-        )
-    return (centred / np.where(scale > 0, scale, 1.0)).astype(values.dtype, copy=False)
-
-
-def share_progress(progress: Progress | None, part: int, parts: int) -> Progress | None:
-    """The progress of one of several equal parts of a work, as progress of the whole."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(part * total + done, parts * total)
-
-
-def split_progress(progress: Progress | None, *sizes: int) -> list[Progress | None]:
-    """One callback for each of several stages of the given sizes; together they report the progress of the whole."""
-    if progress is None:
-        return [None] * len(sizes)
-    whole = sum(sizes)
-
-    def stage(before: int, size: int) -> Progress:
-        return lambda done, total: progress(before + size * done // max(1, total), whole)
-
-    return [stage(sum(sizes[:k]), size) for k, size in enumerate(sizes)]
-
-
 def _matrix(values: np.ndarray, name: str, who: str) -> np.ndarray:
     values = np.asarray(values)
     if values.dtype not in (np.float32, np.float64):
@@ -191,20 +158,10 @@ def _matrix(values: np.ndarray, name: str, who: str) -> np.ndarray:
     return values
 
 
-def _response(y: np.ndarray, n_rows: int, task: str, who: str) -> np.ndarray:
+def _response(y: np.ndarray, n_rows: int, task: str, who: str) -> Response:
     if task not in TASKS:
-        raise Grip2Error(f"{who}: task must be one of {TASKS}, got {task!r}.")
+        raise Grip2Error(f"{who}: task must be one of {', '.join(TASKS)}, got {task!r}.")
     y = np.asarray(y)
     if y.shape != (n_rows,):
         raise Grip2Error(f"{who}: y must have shape ({n_rows},) to match X, got {y.shape}.")
-    if task == "classification":
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
-        classes, numbers = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise Grip2Error(f"{who}: y holds one class only ({classes[0]!r}), so nothing can be told apart.")
-        return numbers.astype(np.float64)
-    y = y.astype(np.float64)
-    if not np.isfinite(y).all():
-        raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
-    return y
+    return response_from(y, task, who=who)

@@ -10,16 +10,19 @@ number), no weighting of classes, and X, Xk and y standardised as for every stat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from grip2.engine.filter_network import FilterNetworkConfig, filter_network_importance, train_filter_network
+from grip2.facts import Facts
+from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import distinct, paired_inputs, response
-from grip2.statistics.base import Progress, Statistic, check_whole
+from grip2.statistics.augmented import augmented_columns, distinct
+from grip2.statistics.base import Statistic, check_whole
 from grip2.statistics.network_size import draws_for
 from grip2.statistics.paper_settings import SHARED_BUDGET
+from grip2.statistics.progress import Progress
 
 
 class DeepPINK(Statistic):
@@ -54,6 +57,7 @@ class DeepPINK(Statistic):
     # The equal budget of the paper's table of baselines ("the same number of hidden layers and units", 5,000 steps). It also
     # says "the original DeepPINK design choices and recommended training settings": those are the defaults of this class.
     paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
+    batches_draws: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -82,13 +86,12 @@ class DeepPINK(Statistic):
         self,
         X: np.ndarray,
         Xk: np.ndarray,
-        y: np.ndarray,
+        response: Response,
         *,
         rng: np.random.Generator,
-        task: str,
         progress: Progress | None,
     ) -> Importance:
-        return self._importances([(X, Xk)], y, rngs=[rng], task=task, progress=progress)[0]
+        return self._importances([(X, Xk)], response, rngs=[rng], progress=progress)[0]
 
     def draws_together(self, n_rows: int, n_features: int) -> int:
         config = self._config(n_rows, n_features)
@@ -98,20 +101,18 @@ class DeepPINK(Statistic):
     def _importances(
         self,
         pairs: Sequence[tuple[np.ndarray, np.ndarray]],
-        y: np.ndarray,
+        response: Response,
         *,
         rngs: Sequence[np.random.Generator],
-        task: str,
         progress: Progress | None,
     ) -> list[Importance]:
         n, p = pairs[0][0].shape
         config = self._config(n, p)
         if len(pairs) > 1 and self.draws_together(n, p) == 1:
-            return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
+            return super()._importances(pairs, response, rngs=rngs, progress=progress)
         runs = train_filter_network(
-            [paired_inputs(X, Xk, np.float32) for X, Xk in distinct(pairs)],
-            response(y, task),
-            task=task,
+            [augmented_columns(X, Xk, np.float32) for X, Xk in distinct(pairs)],
+            response.target(),
             config=config,
             rngs=rngs,
             progress=progress,
@@ -119,12 +120,8 @@ class DeepPINK(Statistic):
         found = []
         for run in runs:
             score = filter_network_importance(run.parameters)
-            info: dict[str, Any] = {
-                "loss_curve": run.loss_curve,
-                "stop_reason": run.stop_reason,
-                "l1": config.l1,
-            }
-            found.append(Importance(score[:p], score[p:], info))
+            facts = Facts(details={"l1": config.l1, "stop_reason": run.stop_reason})
+            found.append(Importance(score[:p], score[p:], facts, loss_curve=run.loss_curve))
         return found
 
     def _config(self, n: int, p: int) -> FilterNetworkConfig:

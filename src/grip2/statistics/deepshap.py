@@ -11,7 +11,7 @@ import numpy as np
 
 from grip2.engine.attribution import mean_absolute_shap
 from grip2.engine.automatic_sizes import AUTOMATIC
-from grip2.engine.train import TrainingRun
+from grip2.engine.training import TrainingRun
 from grip2.statistics.base import check_whole
 from grip2.statistics.network_attribution import NetworkAttribution, some_rows
 

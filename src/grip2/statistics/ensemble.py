@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 from sklearn.base import clone
 
 from grip2.engine.automatic_sizes import AUTOMATIC
 from grip2.errors import Grip2Error
+from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.base import Statistic
+from grip2.statistics.progress import Progress
 
 
 class Ensemble(Statistic):
@@ -73,29 +75,18 @@ class Ensemble(Statistic):
         self,
         X: np.ndarray,
         Xk: np.ndarray,
-        y: np.ndarray,
+        response: Response,
         *,
         rng: np.random.Generator,
-        task: str,
         progress: Progress | None,
     ) -> Importance:
-        found = self.member()._importances([(X, Xk)] * self.k, y, rngs=rng.spawn(self.k), task=task, progress=progress)
-        info = {
-            "k": self.k,
-            "budget": self.budget,
-            "members": [_without_curves(importance.info) for importance in found],
-        }
+        found = self.member()._importances([(X, Xk)] * self.k, response, rngs=rng.spawn(self.k), progress=progress)
         return Importance(
             np.mean([importance.original for importance in found], axis=0),
             np.mean([importance.knockoff for importance in found], axis=0),
-            info,
+            replace(found[0].facts, members=int(self.k)),
         )
 
     def fit_identity(self) -> str | None:
         one = self.member().fit_identity()
         return None if one is None else f"{self.k} times {one}"
-
-
-def _without_curves(info: Mapping[str, Any]) -> dict[str, Any]:
-    """What a member reports, less its long arrays."""
-    return {name: value for name, value in info.items() if np.size(value) <= 20}

@@ -9,9 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 
 from grip2.errors import Grip2Error
+from grip2.facts import Facts
+from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import paired_inputs, response
-from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.augmented import augmented_columns
+from grip2.statistics.base import Statistic
+from grip2.statistics.progress import Progress
 
 
 class FromEstimator(Statistic):
@@ -35,34 +38,32 @@ class FromEstimator(Statistic):
         self,
         X: np.ndarray,
         Xk: np.ndarray,
-        y: np.ndarray,
+        response: Response,
         *,
         rng: np.random.Generator,
-        task: str,
         progress: Progress | None,
     ) -> Importance:
-        return fit_and_read(self.estimator, X, Xk, y, rng=rng, task=task)
+        return fit_and_read(self.estimator, X, Xk, response, rng=rng)
 
 
 def fit_and_read(
     estimator: BaseEstimator,
     X: np.ndarray,
     Xk: np.ndarray,
-    y: np.ndarray,
+    response: Response,
     *,
     rng: np.random.Generator,
-    task: str,
 ) -> Importance:
     """Fit a clone of ``estimator`` on [X, Xk] and read the importance of every column off it."""
-    wrong = is_classifier(estimator) if task == "regression" else is_regressor(estimator)
-    if wrong:
+    kinds = {"regressor": is_regressor(estimator), "classifier": is_classifier(estimator)}
+    if any(kinds.values()) and not kinds[response.estimator_type]:
         raise Grip2Error(
-            f"FromEstimator: the task is {task}, but {type(estimator).__name__} is for the other kind of response."
+            f"FromEstimator: y is {response.noun}, which needs a {response.estimator_type}, and "
+            f"{type(estimator).__name__} is none."
         )
     model, p = clone(estimator), X.shape[1]
     _seed(model, rng)
-    labels = y.astype(int) if task == "classification" else response(y, task)
-    model.fit(paired_inputs(X, Xk), labels)
+    model.fit(augmented_columns(X, Xk), response.labels)
     _check_columns(model, 2 * p)
     score = _read(model)
     if score.shape != (2 * p,):
@@ -70,7 +71,7 @@ def fit_and_read(
             f"FromEstimator: {type(estimator).__name__} has importances of shape {score.shape} for {2 * p} "
             "columns; steps that add or drop columns cannot be used."
         )
-    return Importance(score[:p], score[p:], {"estimator": repr(estimator)})
+    return Importance(score[:p], score[p:], Facts(details={"estimator": repr(estimator)}))
 
 
 def _seed(model: Any, rng: np.random.Generator) -> None:

@@ -11,6 +11,7 @@ standard errors and falls below its first minimum later would be missed. ``whole
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,6 +83,14 @@ def lambda_grid(largest: float, n_lambdas: int, ratio: float) -> np.ndarray:
     """``n_lambdas`` penalties from ``largest`` to ``ratio * largest``, equally spaced on the log scale."""
     largest = max(largest, float(np.finfo(float).tiny) / ratio)  # a constant response has no correlation at all
     return np.geomspace(largest, largest * ratio, n_lambdas)
+
+
+def check_grid(n_lambdas: int, ratio: float, who: str) -> None:
+    """Refuse a grid of penalties that cannot be laid out."""
+    if not isinstance(n_lambdas, numbers.Integral) or n_lambdas < 2:
+        raise Grip2Error(f"{who}: n_lambdas must be a whole number of at least 2, got {n_lambdas!r}.")
+    if not 0 < ratio < 1:
+        raise Grip2Error(f"{who}: ratio must be in (0, 1), got {ratio!r}.")
 
 
 def gram_fits(n_columns: int) -> bool:

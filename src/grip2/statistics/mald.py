@@ -10,7 +10,7 @@ import numpy as np
 
 from grip2.engine.attribution import mean_absolute_gradient
 from grip2.engine.automatic_sizes import AUTOMATIC
-from grip2.engine.train import TrainingRun
+from grip2.engine.training import TrainingRun
 from grip2.errors import Grip2Error
 from grip2.statistics.network_attribution import NetworkAttribution, some_rows
 

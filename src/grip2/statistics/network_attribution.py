@@ -14,19 +14,26 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from grip2.engine.schedule import Schedule
-from grip2.engine.train import TrainingConfig, TrainingRun, train, train_batch
+from grip2.engine.target import Target
+from grip2.engine.train import train, train_batch
+from grip2.engine.training import TrainingConfig, TrainingRun
 from grip2.errors import Grip2Error
+from grip2.facts import Facts
+from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import distinct, paired_inputs, response
-from grip2.statistics.base import Progress, Statistic, check_whole
+from grip2.statistics.augmented import augmented_columns, distinct
+from grip2.statistics.base import Statistic, check_whole
+from grip2.statistics.network_runs import training_facts
 from grip2.statistics.network_size import draws_of_a_network, with_automatic_sizes
 from grip2.statistics.paper_settings import SHARED_BUDGET
+from grip2.statistics.progress import Progress
 
 
 class NetworkAttribution(Statistic):
     """Base of post-hoc attribution statistics; a subclass implements ``_score`` and has these parameters."""
 
     paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
+    batches_draws: ClassVar[bool] = True
 
     steps: Any
     hidden: Any
@@ -50,30 +57,28 @@ class NetworkAttribution(Statistic):
         self,
         X: np.ndarray,
         Xk: np.ndarray,
-        y: np.ndarray,
+        response: Response,
         *,
         rng: np.random.Generator,
-        task: str,
         progress: Progress | None,
     ) -> Importance:
-        return self._importances([(X, Xk)], y, rngs=[rng], task=task, progress=progress)[0]
+        return self._importances([(X, Xk)], response, rngs=[rng], progress=progress)[0]
 
     def _importances(
         self,
         pairs: Sequence[tuple[np.ndarray, np.ndarray]],
-        y: np.ndarray,
+        response: Response,
         *,
         rngs: Sequence[np.random.Generator],
-        task: str,
         progress: Progress | None,
     ) -> list[Importance]:
         self._check_settings()
         if len(pairs) > 1 and self.draws_together(*pairs[0][0].shape) == 1:
-            return super()._importances(pairs, y, rngs=rngs, task=task, progress=progress)
-        target = response(y, task)
+            return super()._importances(pairs, response, rngs=rngs, progress=progress)
+        target = response.target()
         streams = [rng.spawn(2) for rng in rngs]
-        tables = [paired_inputs(X, Xk, np.float32) for X, Xk in distinct(pairs)]
-        runs = _trained(tables, target, task, self._config(), [both[0] for both in streams], progress)
+        tables = [augmented_columns(X, Xk, np.float32) for X, Xk in distinct(pairs)]
+        runs = _trained(tables, target, self._config(), [both[0] for both in streams], progress)
         return [
             self._to_importance(run, tables[k % len(tables)], both[1])
             for k, (run, both) in enumerate(zip(runs, streams, strict=True))
@@ -81,8 +86,8 @@ class NetworkAttribution(Statistic):
 
     def _to_importance(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> Importance:
         score, p = self._score(run, Z, rng), Z.shape[1] // 2
-        info: dict[str, Any] = {"loss_curve": run.loss_curve.copy(), "stop_reason": run.stop_reason}
-        return Importance(score[:p], score[p:], info)
+        facts = Facts(training=training_facts(self._config(), run))
+        return Importance(score[:p], score[p:], facts, loss_curve=run.loss_curve.copy())
 
     def _config(self) -> TrainingConfig:
         # lambda = gamma = 0 (appendix D.4).
@@ -118,26 +123,24 @@ _trained_last: dict[str, list[TrainingRun]] = {}  # oldest first
 
 def _trained(
     tables: Sequence[np.ndarray],
-    target: np.ndarray,
-    task: str,
+    target: Target,
     config: TrainingConfig,
     rngs: Sequence[np.random.Generator],
     progress: Progress | None,
 ) -> list[TrainingRun]:
     """One network per generator, on its own table or on the one they share."""
-    key = _key(tables, target, task, config, rngs)
+    key = _key(tables, target, config, rngs)
     if key in _trained_last:
         if progress is not None:
             progress(config.steps, config.steps)
         return _trained_last[key]
     if len(rngs) == 1:
-        runs = [train(tables[0], target, task=task, config=config, rng=rngs[0], progress=progress)]
+        runs = [train(tables[0], target, config=config, rng=rngs[0], progress=progress)]
     else:
         shared = len(tables) == 1
         runs = train_batch(
             tables[0] if shared else np.stack(tables),
-            target if shared else np.broadcast_to(target, (len(tables), len(target))),
-            task=task,
+            target if shared else Target.stacked([target] * len(tables)),
             config=config,
             rngs=rngs,
             progress=progress,
@@ -152,14 +155,13 @@ def _trained(
 
 def _key(
     tables: Sequence[np.ndarray],
-    target: np.ndarray,
-    task: str,
+    target: Target,
     config: TrainingConfig,
     rngs: Sequence[np.random.Generator],
 ) -> str:
     """Of everything that decides the networks. Streams spawn from the seed sequence, so that belongs to it."""
-    digest = hashlib.blake2b(repr((task, config)).encode())
-    for array in (*tables, target):
+    digest = hashlib.blake2b(repr((target.loss.__qualname__, config)).encode())
+    for array in (*tables, target.y):
         digest.update(repr((array.shape, array.dtype)).encode())
         digest.update(np.ascontiguousarray(array).data)
     for rng in rngs:

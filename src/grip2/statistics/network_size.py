@@ -1,4 +1,4 @@
-"""What statistics with a network do about its size: fill in what was left automatic, and batch small ones."""
+"""Sizes of a statistic's network: what was left automatic is filled in, and small networks are trained as one batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def with_automatic_sizes(statistic: Sized, n_rows: int) -> Sized:
 
 
 def draws_of_a_network(statistic: Any, n_rows: int, n_features: int) -> int:
-    """How many knockoff copies to train as one batch, for a statistic whose sizes are numbers."""
+    """How many knockoff draws to train as one batch, for a statistic whose sizes are numbers."""
     weights = 2 * n_features * statistic.hidden + (statistic.depth - 1) * statistic.hidden**2
     return draws_for(weights * min(statistic.batch_size or n_rows, n_rows))
 

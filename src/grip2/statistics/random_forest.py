@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.base import Statistic
 from grip2.statistics.from_estimator import fit_and_read
+from grip2.statistics.progress import Progress
 
 
 class RandomForest(Statistic):
@@ -45,17 +47,16 @@ class RandomForest(Statistic):
         self,
         X: np.ndarray,
         Xk: np.ndarray,
-        y: np.ndarray,
+        response: Response,
         *,
         rng: np.random.Generator,
-        task: str,
         progress: Progress | None,
     ) -> Importance:
-        forest = RandomForestClassifier if task == "classification" else RandomForestRegressor
+        forest = {"regressor": RandomForestRegressor, "classifier": RandomForestClassifier}[response.estimator_type]
         model = forest(
             n_estimators=self.n_trees,
             max_features=self.max_features,
             min_samples_leaf=self.min_samples_leaf,
             n_jobs=self.n_jobs,
         )
-        return fit_and_read(model, X, Xk, y, rng=rng, task=task)
+        return fit_and_read(model, X, Xk, response, rng=rng)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.base import Statistic
+from grip2.statistics.progress import Progress
 
 
 class RandomScores(Statistic):
-    """Random importances: whatever it selects, it selects by luck."""
+    """Random importances: whatever it selects, it selects by chance."""
 
     def _importance(
         self,
         X: np.ndarray,
         Xk: np.ndarray,
-        y: np.ndarray,
+        response: Response,
         *,
         rng: np.random.Generator,
-        task: str,
         progress: Progress | None,
     ) -> Importance:
         return Importance(*rng.random((2, X.shape[1])))

@@ -1,107 +1,38 @@
-"""Lasso statistics: the linear yardsticks that stand beside every comparison.
+"""Lasso path entry (LAPA): the penalty at which a feature enters the lasso; the paper's linear baseline.
 
-Both look at all columns of ``[X, Xk]`` at once, standardised. For two classes the lasso is an l1-penalised
-logistic regression; several classes are scored one against the rest.
+Columns of ``[X, Xk]`` are standardised. For two classes the lasso is an l1-penalised logistic regression; several classes are
+scored one against the rest.
 """
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LassoCV, lars_path_gram
+from sklearn.linear_model import lars_path_gram
 
 from grip2.errors import Grip2Error
+from grip2.facts import Facts
+from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import one_against_rest, paired_inputs, response, threads_for
-from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.augmented import augmented_columns, threads_for
+from grip2.statistics.base import Statistic
 from grip2.statistics.lasso_cv import (
     GRAM_COLUMNS_MAX,
     Moments,
-    draw_folds,
+    check_grid,
     gram_fits,
     gram_path,
     lambda_grid,
-    lasso_cv,
     moments,
     table_path,
 )
-from grip2.statistics.logistic_path import LogisticPath, logistic_cv
+from grip2.statistics.logistic_path import LogisticPath
+from grip2.statistics.progress import Progress
 
 # Largest violation of the lasso's optimality conditions a path may show, relative to the largest penalty.
 LARS_VIOLATION_MAX = 1e-6
-
-
-class LassoCoefficient(Statistic):
-    """Lasso coefficient difference (LCD): |coefficient| at the cross-validated penalty.
-
-    Of Candes et al. (2018, section 3.1); the paper does not report it. For several classes S_j is the sum of
-    |coefficient| over one-against-rest logistic regressions, each with its own penalty.
-
-    Parameters
-    ----------
-    folds : int
-        Of the cross-validation; drawn at random.
-    n_lambdas, ratio
-        Grid of penalties: so many from the smallest that kills every coefficient down to ``ratio`` of it,
-        equally spaced on the log scale. Twice as coarse for classes, where a fit costs more.
-    """
-
-    def __init__(self, folds: int = 5, *, n_lambdas: int = 100, ratio: float = 1e-3) -> None:
-        self.folds = folds
-        self.n_lambdas = n_lambdas
-        self.ratio = ratio
-
-    def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        y: np.ndarray,
-        *,
-        rng: np.random.Generator,
-        task: str,
-        progress: Progress | None,
-    ) -> Importance:
-        Z, p = paired_inputs(X, Xk), X.shape[1]
-        _check_grid(self.n_lambdas, self.ratio, type(self).__name__)
-        try:
-            folds = draw_folds(len(Z), self.folds, rng, labels=y if task == "classification" else None)
-        except ValueError as error:
-            raise Grip2Error(f"{type(self).__name__}: {error}") from None
-        with threads_for(Z):
-            strength, info = self._fit(Z, y, folds, task)
-        return Importance(strength[:p], strength[p:], info)
-
-    def _fit(
-        self, Z: np.ndarray, y: np.ndarray, folds: list[np.ndarray], task: str
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        if task == "classification":
-            fits = [
-                logistic_cv(Z, label, folds=folds, n_lambdas=-(-self.n_lambdas // 2), ratio=self.ratio)
-                for label in one_against_rest(y)
-            ]
-            strength = np.sum([np.abs(fit.coefficients) for fit in fits], axis=0)
-            return strength, {"lambda": [fit.lambda_ for fit in fits]}
-        if gram_fits(Z.shape[1]):
-            fit = lasso_cv(Z, response(y, task), folds=folds, n_lambdas=self.n_lambdas, ratio=self.ratio)
-            info = {"lambda": fit.lambda_, "r2": fit.r2, "converged": fit.converged}
-            return np.abs(fit.coefficients), info
-        splits = [(np.setdiff1d(np.arange(len(Z)), rows), rows) for rows in folds]
-        model = LassoCV(alphas=self._sklearn_grid(Z, y), cv=splits, precompute=False).fit(Z, response(y, task))
-        return np.abs(model.coef_), {"lambda": float(model.alpha_)}
-
-    def _sklearn_grid(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        largest = float(np.max(np.abs(Z.T @ response(y, "regression")))) / len(y)
-        return lambda_grid(largest, self.n_lambdas, self.ratio)
-
-
-def _check_grid(n_lambdas: int, ratio: float, who: str) -> None:
-    if not isinstance(n_lambdas, numbers.Integral) or n_lambdas < 2:
-        raise Grip2Error(f"{who}: n_lambdas must be a whole number of at least 2, got {n_lambdas!r}.")
-    if not 0 < ratio < 1:
-        raise Grip2Error(f"{who}: ratio must be in (0, 1), got {ratio!r}.")
 
 
 class LassoPath(Statistic):
@@ -140,41 +71,43 @@ class LassoPath(Statistic):
         self,
         X: np.ndarray,
         Xk: np.ndarray,
-        y: np.ndarray,
+        response: Response,
         *,
         rng: np.random.Generator,
-        task: str,
         progress: Progress | None,
     ) -> Importance:
         if self.method not in ("auto", "lars", "grid"):
             raise Grip2Error(f"LassoPath: method must be 'auto', 'lars' or 'grid', got {self.method!r}.")
-        _check_grid(self.n_lambdas, self.ratio, type(self).__name__)
-        Z, p = paired_inputs(X, Xk), X.shape[1]
+        check_grid(self.n_lambdas, self.ratio, type(self).__name__)
+        Z, p = augmented_columns(X, Xk), X.shape[1]
+        entry_of = {"least squares": self._linear_entry, "logistic": self._logistic_entries}[response.linear_model]
         with threads_for(Z):
-            entry, info = self._entry(Z, y, task)
-        return Importance(entry[:p], entry[p:], info)
+            entry, details = entry_of(Z, response)
+        return Importance(entry[:p], entry[p:], Facts(details=details))
 
-    def _entry(self, Z: np.ndarray, y: np.ndarray, task: str) -> tuple[np.ndarray, dict[str, Any]]:
-        if task == "classification":
-            if self.method == "lars":
-                raise Grip2Error("LassoPath: method='lars' is for regression; use 'auto' or 'grid' for classes.")
-            # A feature counts from the first class it helps to tell from the rest.
-            entry = np.max([self._logistic_entry(Z, label) for label in one_against_rest(y)], axis=0)
-            return entry, {"method": "grid, logistic"}
+    def _logistic_entries(self, Z: np.ndarray, response: Response) -> tuple[np.ndarray, dict[str, Any]]:
+        """A feature counts from the first class that it helps to tell from the rest."""
+        if self.method == "lars":
+            raise Grip2Error("LassoPath: method='lars' is for measurements; use 'auto' or 'grid' for classes.")
+        entry = np.max([self._logistic_entry(Z, label) for label in response.contrasts], axis=0)
+        return entry, {"method": "grid, logistic"}
+
+    def _linear_entry(self, Z: np.ndarray, response: Response) -> tuple[np.ndarray, dict[str, Any]]:
+        y = response.y
         if not gram_fits(Z.shape[1]):
             if self.method == "lars":
                 raise Grip2Error(
                     f"LassoPath: method must be 'auto' or 'grid' for more than {GRAM_COLUMNS_MAX} columns of [X, Xk], got "
                     f"'lars' with {Z.shape[1]}, whose Gram matrix would take {8e-9 * Z.shape[1] ** 2:.1f} GB."
                 )
-            return self._table_entry(Z, response(y, task)), {"method": "grid"}
-        problem = moments(Z, response(y, task))
-        info: dict[str, Any] = {"method": "grid"}
+            return self._table_entry(Z, y), {"method": "grid"}
+        problem = moments(Z, y)
+        details: dict[str, Any] = {"method": "grid"}
         if self.method != "grid":
             entry, violation = lars_entry(problem, self.ratio)
-            info = {"method": "lars", "violation": violation}
+            details = {"method": "lars", "violation": violation}
             if violation > LARS_VIOLATION_MAX and self.method == "auto":
-                info["method"] = "grid"
+                details["method"] = "grid"
             elif violation > LARS_VIOLATION_MAX:
                 warnings.warn(
                     f"LassoPath: least angle regression left the lasso path (violation {violation:.1e} of the largest "
@@ -182,9 +115,9 @@ class LassoPath(Statistic):
                     UserWarning,
                     stacklevel=2,
                 )
-        if info["method"] == "grid":
+        if details["method"] == "grid":
             entry = self._grid_entry(problem)
-        return entry, info
+        return entry, details
 
     def _grid_entry(self, problem: Moments) -> np.ndarray:
         lambdas = lambda_grid(float(np.max(np.abs(problem.cross))), self.n_lambdas, self.ratio)

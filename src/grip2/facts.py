@@ -1,0 +1,100 @@
+"""How a selection came about, as typed records that pages and programs read.
+
+Nothing in them is tied to one member of a pair: they are the same whichever of the two is the original.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class StageFacts:
+    """One model of a statistic that has several."""
+
+    name: str  # "effects", "lasso-curves", "network"
+    explains: str  # the signals it can see, in words
+    target: str  # "response": fitted to y; "residual": to what earlier stages leave
+    held_out_share: float  # share of the variance or deviance of y that it explains on held-out rows, 0 to 1
+    penalties: tuple[float, ...] = ()  # lambda of each lasso
+
+
+@dataclass(frozen=True)
+class TrainingFacts:
+    """The network that was trained last, and how."""
+
+    schedule: str  # which of (lambda, a) moved
+    lambda_min: float
+    lambda_max: float
+    approach_from: float | None  # where an ascending path of lambda began; None: drawn at random
+    a_min: float
+    a_max: float
+    block_size: int  # steps
+    steps: int
+    warmup: int  # unpenalised steps before them
+    hidden: int  # units per layer
+    depth: int  # hidden layers
+    batch_size: int | None  # rows; None: all
+    learning_rate: float
+    deep_l2: float
+    clip_norm: float | None
+    epsilon: float
+    stop_reason: str
+
+
+@dataclass(frozen=True)
+class CalibrationFacts:
+    """What was chosen from the data before the network was trained, and by which rule."""
+
+    lambda_rule: str  # "given", "held-out prediction" or "gradient ratio"
+    block_rule: str  # "given", "share of the steps" or "pilot run"
+    best_lambda: float | None = None  # that predicts held-out rows best
+    held_out_loss: float | None = None  # each half of the held-out rows judged at the lambda that the other half chose
+    null_loss: float | None = None  # of the best prediction without features
+    target_losses: Mapping[str, float] = field(default_factory=dict)  # held-out loss by what the network may learn
+
+
+@dataclass(frozen=True)
+class KnockoffQuality:
+    """How much knockoffs resemble their originals: near 1 they cannot be told apart, and there is no power."""
+
+    sampler: str
+    mean_correlation: float
+    largest_correlation: float
+    n_low_power: int  # features with a correlation of at least 0.95
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything a statistic reports beside its importances."""
+
+    stages: tuple[StageFacts, ...] = ()
+    training: TrainingFacts | None = None
+    calibration: CalibrationFacts | None = None
+    members: int = 1  # of a seed ensemble; the facts are those of the first
+    details: Mapping[str, Any] = field(default_factory=dict)  # short notes of single statistics, for people only
+
+
+Record = typing.TypeVar("Record")
+
+
+def record_from(kind: type[Record], content: Mapping[str, Any]) -> Record:
+    """A record of plain values back as the dataclass it was, with the records inside it."""
+    hints = typing.get_type_hints(kind)
+    return kind(**{item.name: _value_from(hints[item.name], content[item.name]) for item in fields(kind)})  # type: ignore[arg-type]
+
+
+def _value_from(hint: Any, value: Any) -> Any:
+    if isinstance(hint, types.UnionType):
+        if value is None:
+            return None
+        hint = next(part for part in typing.get_args(hint) if part is not type(None))
+    if typing.get_origin(hint) is tuple:
+        return tuple(_value_from(typing.get_args(hint)[0], item) for item in value)
+    if hasattr(hint, "__dataclass_fields__"):
+        return record_from(hint, value)
+    return value

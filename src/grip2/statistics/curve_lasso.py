@@ -1,0 +1,146 @@
+"""A cross-validated lasso on the bent basis functions of every column: it takes sums of curves of single features.
+
+Basis functions depend on the column alone, and pairs are kept or dropped as a whole, so both members of every pair are treated
+alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from grip2.responses import Measurement, Response, standardise
+from grip2.statistics.augmented import threads_for
+from grip2.statistics.basis import Basis, column_blocks
+from grip2.statistics.lasso_cv import GRAM_COLUMNS_MAX, draw_folds, lasso_cv
+from grip2.statistics.linear_lasso import FOLDS, LassoPart
+
+CURVES = 2  # bent basis functions of a column
+# Numbers that the functions of all columns may take in memory; beyond it the least correlated pairs are left out.
+ENTRIES_MAX = 40_000_000
+HELD_OUT_SHARE = 0.2
+
+
+def fit_curve_lasso(
+    Z: np.ndarray, before: LassoPart, *, rng: np.random.Generator, fit_rows: np.ndarray | None = None
+) -> LassoPart:
+    """Cross-validated lasso of what ``before`` leaves on the curves of the standardised columns ``Z`` (rows, 2p).
+
+    ``fit_rows``: the numbers of the rows to fit on, all by default; curves, which do not look at the response, are of all rows.
+    """
+    outputs = np.zeros((len(Z), 1)) if before.logits is None else before.logits
+    residuals = before.response.working_residual(outputs)
+    fit_rows = np.arange(len(Z)) if fit_rows is None else fit_rows
+    for_choice = rng.spawn(1)[0]
+    with threads_for(Z):
+        columns, fit_rows = _promising_columns(Z, residuals, fit_rows, for_choice)
+        B = curves_of(Z if len(columns) == Z.shape[1] else Z[:, columns])
+        if not B.any():
+            return replace(before, strength=np.zeros(Z.shape[1]), share=0.0, penalties=())
+        fit = _fit(B, residuals, fit_rows, rng)
+        strength = np.zeros(Z.shape[1])
+        strength[columns] = fit.strength
+        if before.logits is None:
+            left, share = before.response.y - fit.fitted[:, 0], fit.r2 * (1.0 - before.share)
+            scale = before.scale * float(left.std())
+            return LassoPart(strength, share, Measurement(standardise(left)), None, scale, fit.penalties)
+        share = _held_out_share(B, residuals, fit_rows, before.response, before.logits, rng) * (1.0 - before.share)
+    logits = _moved(before.response, before.logits, fit.fitted, fit_rows) if share > 0 else before.logits
+    return LassoPart(strength, share, before.response, logits, penalties=fit.penalties)
+
+
+class _Fit(NamedTuple):
+    strength: np.ndarray  # (columns,)
+    fitted: np.ndarray  # (rows, outputs); zero where cross-validation finds nothing
+    r2: float  # cross-validated share of the residuals' variance
+    penalties: tuple[float, ...]
+
+
+def _fit(B: np.ndarray, residuals: np.ndarray, fit_rows: np.ndarray, rng: np.random.Generator) -> _Fit:
+    """One lasso for each output on some of the rows, applied to all of them."""
+    strength, explained, fitted = np.zeros(B.shape[1] // CURVES), 0.0, np.zeros_like(residuals)
+    penalties: list[float] = []
+    if len(fit_rows) < 2:  # nothing to validate on
+        return _Fit(strength, fitted, explained, ())
+    of_rows = B if len(fit_rows) == len(B) else B[fit_rows]
+    total = max(float(residuals[fit_rows].var(axis=0).sum()), np.finfo(float).tiny)
+    for k, residual in enumerate(residuals[fit_rows].T):
+        fit = lasso_cv(of_rows, residual, folds=draw_folds(len(fit_rows), min(FOLDS, len(fit_rows)), rng))
+        penalties.append(fit.lambda_)
+        if fit.r2 > 0:
+            strength += np.sqrt((fit.coefficients.reshape(CURVES, -1) ** 2).sum(axis=0))
+            explained += fit.r2 * float(residual.var()) / total
+            fitted[:, k] = B @ fit.coefficients + fit.intercept
+    return _Fit(strength, fitted, explained, tuple(penalties))
+
+
+def curves_of(Z: np.ndarray) -> np.ndarray:
+    """``[V, S]`` of every column, (rows, 2 columns): mean 0, deviation 1, uncorrelated with their column and each other."""
+    n_columns = Z.shape[1]
+    found = np.empty((len(Z), CURVES * n_columns))
+    for here in column_blocks(n_columns, len(Z)):
+        _, V, S = Basis.fit(Z[:, here]).evaluate(Z[:, here])
+        found[:, here] = V
+        found[:, here.start + n_columns : here.stop + n_columns] = S
+    return found
+
+
+def _promising_columns(
+    Z: np.ndarray, residuals: np.ndarray, fit_rows: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the columns whose curves are used, and of the rows to fit on: all of both, where they fit into memory.
+
+    Of wide or long tables, the pairs whose curves correlate most with a residual on a random half of the rows. The fit then
+    takes the other half: on rows that chose the pairs, noise would seem to be explained.
+    """
+    p = Z.shape[1] // 2
+    most = max(1, min(GRAM_COLUMNS_MAX, ENTRIES_MAX // len(Z)) // (2 * CURVES))
+    if p <= most:
+        return np.arange(2 * p), fit_rows
+    order = rng.permutation(fit_rows)
+    judges, fitted = np.sort(order[: len(fit_rows) // 2]), np.sort(order[len(fit_rows) // 2 :])
+    against = standardise(residuals[judges])
+    promise = np.zeros(2 * p)
+    for here in column_blocks(2 * p, len(judges)):
+        correlation = np.abs(curves_of(Z[judges, here]).T @ against).max(axis=1)
+        promise[here] = correlation.reshape(CURVES, -1).max(axis=0)
+    kept = np.sort(np.argsort(-np.maximum(promise[:p], promise[p:]), kind="stable")[:most])
+    return np.concatenate([kept, kept + p]), fitted
+
+
+def _held_out_share(
+    B: np.ndarray,
+    residuals: np.ndarray,
+    fit_rows: np.ndarray,
+    response: Response,
+    logits: np.ndarray,
+    rng: np.random.Generator,
+) -> float:
+    """Share of the deviance on held-out rows that a fit to the others explains beyond the logits before it."""
+    order = rng.permutation(fit_rows)
+    n_held_out = max(1, round(HELD_OUT_SHARE * len(fit_rows)))
+    held_out, kept = order[:n_held_out], np.sort(order[n_held_out:])
+    if len(kept) < 2:
+        return 0.0
+    fit = _fit(B, residuals, kept, rng)
+    after = _moved(response, logits, fit.fitted, kept)
+    judged = response.take(held_out)
+    null = judged.mean_loss(logits[held_out])
+    return max(0.0, 1.0 - judged.mean_loss(after[held_out]) / null) if null > 0 else 0.0
+
+
+def _moved(response: Response, logits: np.ndarray, fitted: np.ndarray, fit_rows: np.ndarray) -> np.ndarray:
+    """Logits after a step along the fitted residuals, whose length has the largest likelihood on the given rows."""
+    probability = response.mean_of(logits)
+    # One Newton step where all rows are alike; the length then is about 1.
+    direction = fitted / np.maximum((probability * (1.0 - probability)).mean(axis=0), 1e-3)
+    judged = response.take(fit_rows)
+
+    def loss(length: float) -> float:
+        return judged.mean_loss(logits[fit_rows] + length * direction[fit_rows])
+
+    length = float(minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded").x)
+    return logits + length * direction if loss(length) < loss(0.0) else logits

@@ -1,0 +1,86 @@
+"""LassoCurves: a cross-validated lasso on the columns, then one on their curves (not in the paper).
+
+An absolute value, a threshold or a wave of single features is invisible to a lasso on the columns, and a network needs
+thousands of rows to learn twenty of them. The second lasso sees the bent basis functions of `grip2.statistics.basis`, which
+are orthogonal to the columns and so leave the first lasso what is its own. For classes both are l1-penalised logistic models,
+one against the rest, brought together as logits.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from grip2._random import stream
+from grip2.errors import Grip2Error
+from grip2.responses import Response
+from grip2.result import Importance
+from grip2.statistics.augmented import augmented_columns
+from grip2.statistics.base import Statistic
+from grip2.statistics.curve_lasso import fit_curve_lasso
+from grip2.statistics.linear_lasso import LassoPart, fit_linear_lasso
+from grip2.statistics.progress import Progress
+from grip2.statistics.stage import Stage, StageFit, combined_importance
+
+# Unit weights count in full where the share explained is far above this many n-ths of the response's variance.
+CHANCE_ROWS = 20
+
+
+class LassoCurves(Statistic, Stage):
+    """|coefficient| of two cross-validated lassos, on the columns and on their curves, weighted by what each explains.
+
+    Parameters
+    ----------
+    curves : bool
+        False: the first lasso only.
+    """
+
+    stage_name: ClassVar[str] = "lasso-curves"
+    stage_explains: ClassVar[str] = "effects of single features, straight or curved (two lassos)"
+
+    def __init__(self, *, curves: bool = True) -> None:
+        self.curves = curves
+
+    def _importance(
+        self,
+        X: np.ndarray,
+        Xk: np.ndarray,
+        response: Response,
+        *,
+        rng: np.random.Generator,
+        progress: Progress | None,
+    ) -> Importance:
+        fit, p = self.fit_stage(augmented_columns(X, Xk, np.float32), response, rng=rng), X.shape[1]
+        return Importance(fit.importance[:p], fit.importance[p:])
+
+    def fit_stage(
+        self, Z: np.ndarray, response: Response, *, rng: np.random.Generator, fit_rows: np.ndarray | None = None
+    ) -> StageFit:
+        if not isinstance(self.curves, bool | np.bool_):
+            raise Grip2Error(f"LassoCurves: curves must be True or False, got {self.curves!r}.")
+        parts = [fit_linear_lasso(Z, response, rng=stream(rng, "lasso"), fit_rows=fit_rows)]
+        if self.curves:
+            parts.append(fit_curve_lasso(Z, parts[0], rng=stream(rng, "curves"), fit_rows=fit_rows))
+        last, importance = parts[-1], combined_importance([(part.strength, part.share) for part in parts])
+        return StageFit(
+            importance,
+            last.response,
+            last.logits,
+            last.scale,
+            _unit_weights(importance, parts, len(Z)),
+            tuple(penalty for part in parts for penalty in part.penalties),
+        )
+
+
+def _unit_weights(importance: np.ndarray, parts: list[LassoPart], n_rows: int) -> np.ndarray:
+    """(p,) 1 for the pair of which the lassos make most; the less they explain in all, the nearer to 0.
+
+    The share R2 is shrunk to R2 / (R2 + 20 / n).
+    """
+    p = len(importance) // 2
+    of_pair, share = importance[:p] + importance[p:], sum(part.share for part in parts)
+    if share <= 0 or of_pair.max() <= 0:
+        return np.zeros(p)
+    weights: np.ndarray = share / (share + CHANCE_ROWS / n_rows) * of_pair / of_pair.max()
+    return weights

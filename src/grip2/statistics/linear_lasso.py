@@ -1,0 +1,112 @@
+"""A cross-validated lasso as the linear part of a stage; l1-penalised logistic regressions for classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import entr, logsumexp, softmax
+from sklearn.linear_model import LassoCV
+
+from grip2.responses import Measurement, Response, standardise
+from grip2.statistics.augmented import threads_for
+from grip2.statistics.lasso_cv import draw_folds, gram_fits, lasso_cv
+from grip2.statistics.logistic_path import logistic_cv
+
+FOLDS = 5
+# Likelihood alone would send the slope to infinity where classes are separable, and the intercept of an absent class.
+PRIOR_ROWS = 5
+
+
+@dataclass(frozen=True)
+class LassoPart:
+    """A lasso on the columns of [X, Xk] or on functions of them, and what it leaves to the next one."""
+
+    strength: np.ndarray  # (2p,) |coefficient|
+    share: float  # cross-validated, of the variance or deviance of the whole response
+    response: Response  # the standardised residual, or the classes
+    logits: np.ndarray | None  # (rows, outputs), for classes
+    scale: float = 1.0  # deviation of the residual, where that of the whole response is 1
+    penalties: tuple[float, ...] = ()  # the lasso's lambda, one for each contrast
+
+
+def fit_linear_lasso(
+    Z: np.ndarray, response: Response, *, rng: np.random.Generator, fit_rows: np.ndarray | None = None
+) -> LassoPart:
+    """Cross-validated lasso of the response on the standardised columns ``Z``.
+
+    ``fit_rows``: the numbers of the rows to fit on, all by default. The residual, or the logits, are those of all rows.
+    """
+    Z = np.asarray(Z, dtype=float)
+    fit_rows = np.arange(len(Z)) if fit_rows is None else fit_rows
+    fit = {"least squares": _least_squares, "logistic": _logistic}[response.linear_model]
+    with threads_for(Z):
+        return fit(Z, response, fit_rows, rng)
+
+
+def _least_squares(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
+    if len(fit_rows) < 2:  # nothing to validate on
+        return LassoPart(np.zeros(Z.shape[1]), 0.0, response, None)
+    y = response.y
+    folds = draw_folds(len(fit_rows), min(FOLDS, len(fit_rows)), rng)
+    own, target = (Z, y) if len(fit_rows) == len(Z) else (Z[fit_rows], y[fit_rows])
+    if gram_fits(Z.shape[1]):
+        fit = lasso_cv(own, target, folds=folds)
+        coefficients, intercept, penalty, share = fit.coefficients, fit.intercept, fit.lambda_, fit.r2
+    else:
+        splits = [(np.setdiff1d(np.arange(len(fit_rows)), fold), fold) for fold in folds]
+        model = LassoCV(cv=splits, precompute=False).fit(own, target)
+        coefficients, intercept, penalty = model.coef_, float(model.intercept_), float(model.alpha_)
+        share = 1.0 - float(model.mse_path_.mean(axis=1).min() / max(target.var(), np.finfo(float).tiny))
+    residual = y - Z @ coefficients - intercept
+    left, scale = Measurement(standardise(residual)), float(residual.std())
+    return LassoPart(np.abs(coefficients), max(0.0, share), left, None, scale, (penalty,))
+
+
+def _logistic(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
+    """One class against the rest; classes with fewer rows than folds get their share and no coefficients."""
+    own = Z if len(fit_rows) == len(Z) else Z[fit_rows]
+    labels = response.contrasts
+    strength, logits, penalties = np.zeros(Z.shape[1]), np.empty((len(Z), len(labels))), []
+    null = deviance = 0.0
+    for k, label in enumerate(labels):
+        target = label[fit_rows]
+        of_share = float(np.sum(entr([target.mean(), 1.0 - target.mean()])))
+        null += of_share
+        if min(target.sum(), len(target) - target.sum()) < FOLDS:
+            share = label.mean()  # of all rows: those fitted may hold none
+            logits[:, k] = np.log(share / (1 - share))
+            deviance += of_share
+            continue
+        fit = logistic_cv(own, target, folds=draw_folds(len(fit_rows), FOLDS, rng, labels=target))
+        logits[:, k] = Z @ fit.coefficients + fit.intercept
+        deviance += float(fit.errors.mean(axis=1).min())
+        strength += np.abs(fit.coefficients)
+        penalties.append(fit.lambda_)
+    if len(labels) > 1:
+        logits = _as_softmax(logits, response.y, fit_rows)
+    share = max(0.0, 1.0 - deviance / null) if null > 0 else 0.0
+    return LassoPart(strength, share, response, logits, penalties=tuple(penalties))
+
+
+def _as_softmax(logits: np.ndarray, y: np.ndarray, fit_rows: np.ndarray) -> np.ndarray:
+    """One-against-rest logits as logits of a softmax: one common slope and an intercept for each class, by likelihood.
+
+    Without it the shares of unequal classes would be wrong, and the network would be credited for correcting them.
+    """
+    every, logits = logits, logits[fit_rows]
+    truth = np.eye(logits.shape[1])[y[fit_rows].astype(int)]
+    start = np.concatenate([[1.0], np.zeros(logits.shape[1])])
+    pull = PRIOR_ROWS / len(fit_rows)
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        scores, away = parameters[0] * logits + parameters[1:], parameters - start
+        gap = softmax(scores, axis=1) - truth
+        value = float(np.mean(logsumexp(scores, axis=1) - (scores * truth).sum(axis=1))) + 0.5 * pull * away @ away
+        gradient = np.concatenate([[(gap * logits).sum(axis=1).mean()], gap.mean(axis=0)])
+        return value, gradient + pull * away
+
+    slope, *intercepts = minimize(loss, start, jac=True, method="L-BFGS-B").x
+    calibrated: np.ndarray = slope * every + np.array(intercepts)
+    return calibrated

@@ -1,0 +1,115 @@
+"""From prepared tables to trained networks: one after the other, or small ones as one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from grip2.engine.target import Target
+from grip2.engine.train import train, train_batch
+from grip2.engine.training import TrainingConfig, TrainingRun
+from grip2.facts import CalibrationFacts, TrainingFacts
+from grip2.result import Importance
+from grip2.statistics.augmented import Pair, augmented_columns, distinct
+from grip2.statistics.held_out import NetworkProblem
+from grip2.statistics.progress import Progress, split_progress
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that a run needs but its random numbers, and how it was chosen."""
+
+    problem: NetworkProblem
+    config: TrainingConfig
+    calibration: CalibrationFacts
+
+
+class Work(NamedTuple):
+    """Training steps of one table, for the progress bar."""
+
+    preparing: int
+    training: int
+
+
+Ready = TypeVar("Ready", bound=Prepared)
+
+
+def score_tables(
+    pairs: Sequence[Pair],
+    rngs: Sequence[np.random.Generator],
+    *,
+    prepare: Callable[[np.ndarray, np.random.Generator, Progress | None], Ready],
+    read: Callable[[TrainingRun, Ready], Importance],
+    work: Work,
+    together: bool,
+    progress: Progress | None,
+) -> list[Importance]:
+    """``prepare`` every distinct table [X, Xk], train one network per generator, ``read`` importances off the runs.
+
+    Members of an ensemble, which share one table, share what is chosen for it. Other tables are prepared each by itself: a
+    choice made on one knockoff draw is not symmetric in the pairs of another. ``together``: the final networks are trained
+    as one batch; their configurations may differ in the range of lambda only.
+    """
+    tables = distinct(pairs)
+    streams = [rng.spawn(2) for rng in rngs]
+    stages = split_progress(progress, *[work.preparing] * len(tables), *[work.training] * len(pairs))
+    ready = [
+        prepare(augmented_columns(*pair, np.float32), stream[0], stage)
+        for pair, stream, stage in zip(tables, streams, stages, strict=False)
+    ]
+    for_training = [stream[1] for stream in streams]
+    each = ready * len(pairs) if len(tables) == 1 else ready
+    if together and len(pairs) > 1:
+        for_batch = split_progress(progress, work.preparing * len(tables), work.training * len(pairs))[1]
+        runs = _train_together(ready, each, for_training, for_batch)
+    else:
+        runs = [
+            train(one.problem.x, one.problem.target, config=one.config, rng=rng, progress=stage)
+            for one, rng, stage in zip(each, for_training, stages[len(tables) :], strict=True)
+        ]
+    return [read(run, one) for run, one in zip(runs, each, strict=True)]
+
+
+def _train_together(
+    ready: Sequence[Prepared],
+    each: Sequence[Prepared],
+    rngs: Sequence[np.random.Generator],
+    progress: Progress | None,
+) -> list[TrainingRun]:
+    shared = len(ready) == 1
+    first = ready[0].problem
+    return train_batch(
+        first.x if shared else np.stack([one.problem.x for one in ready]),
+        first.target if shared else Target.stacked([one.problem.target for one in ready]),
+        config=ready[0].config,
+        schedules=[one.config.schedule for one in each],
+        rngs=rngs,
+        progress=progress,
+    )
+
+
+def training_facts(config: TrainingConfig, run: TrainingRun) -> TrainingFacts:
+    """The configuration of a run as a record for people."""
+    schedule = config.schedule
+    return TrainingFacts(
+        schedule=schedule.kind,
+        lambda_min=schedule.lambda_min,
+        lambda_max=schedule.lambda_max,
+        approach_from=schedule.approach_from,
+        a_min=schedule.a_min,
+        a_max=schedule.a_max,
+        block_size=schedule.block_size,
+        steps=config.steps,
+        warmup=schedule.warmup,
+        hidden=config.hidden,
+        depth=config.depth,
+        batch_size=config.batch_size,
+        learning_rate=config.learning_rate,
+        deep_l2=config.deep_l2,
+        clip_norm=config.clip_norm,
+        epsilon=config.epsilon,
+        stop_reason=run.stop_reason,
+    )

@@ -1,0 +1,85 @@
+"""Stages: models that run one after the other, and how their importances are added (not in the paper).
+
+An additive model needs few rows for main effects; a network can fit anything but needs many more. Importances are added in
+one unit, the share of the response's variance (of the deviance, for classes) that a stage explains on held-out rows, divided
+among features in proportion to |S_j - S_j+p|. A stage that predicts nothing weighs nothing. All columns, so both members of
+every pair, are treated alike.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from grip2.facts import StageFacts
+from grip2.responses import Response
+
+
+@dataclass(frozen=True)
+class StageFit:
+    """What a stage found, and what it leaves to the next one."""
+
+    importance: np.ndarray  # (2p,) of the columns of [X, Xk]
+    response: Response  # what is left: the standardised residual, or y itself where models are chained by logits
+    logits: np.ndarray | None  # (rows, outputs) the stage's prediction, where models are chained by logits
+    scale: float  # deviation of the residual, where that of y is 1
+    unit_weights: np.ndarray  # (p,) from 0 to 1: how sure it is that a pair acts
+    penalties: tuple[float, ...] = ()
+    held_out_share: float = 0.0  # of the variance or deviance of y
+
+
+class Stage(ABC):
+    """A model that may come before the network of `Staged`."""
+
+    stage_name: ClassVar[str]
+    stage_explains: ClassVar[str]  # in words
+
+    @abstractmethod
+    def fit_stage(
+        self, Z: np.ndarray, response: Response, *, rng: np.random.Generator, fit_rows: np.ndarray | None = None
+    ) -> StageFit:
+        """Fit to standardised columns ``Z`` (rows, 2p) of [X, Xk].
+
+        ``fit_rows``: the numbers of the rows to fit on, all by default. What is left is that of all rows.
+        """
+
+    def facts(self, fit: StageFit) -> StageFacts:
+        return StageFacts(self.stage_name, self.stage_explains, "response", fit.held_out_share, fit.penalties)
+
+
+def fit_with_held_out_share(
+    stage: Stage, Z: np.ndarray, response: Response, kept: np.ndarray, held_out: np.ndarray, rng: np.random.Generator
+) -> tuple[StageFit, StageFit]:
+    """The stage fitted to the rows ``kept`` only, and to all rows; both with the share of the former on ``held_out``."""
+    rehearsal = stage.fit_stage(Z, response, rng=rng, fit_rows=kept)
+    whole = stage.fit_stage(Z, response, rng=rng)
+    share = held_out_share(rehearsal, response, held_out)
+    return replace(rehearsal, held_out_share=share), replace(whole, held_out_share=share)
+
+
+def held_out_share(fit: StageFit, response: Response, held_out: np.ndarray) -> float:
+    """Share of the loss of a constant that a fit to other rows removes on the rows ``held_out``; at least 0."""
+    judged = response.take(held_out)
+    null = judged.mean_loss(response.constant_outputs())
+    if fit.logits is not None:
+        left = judged.mean_loss(fit.logits[held_out])
+    else:
+        left = fit.response.take(held_out).mean_loss(np.zeros(1)) * fit.scale**2
+    return max(0.0, 1.0 - left / null) if null > 0 else 0.0
+
+
+def combined_importance(parts: Sequence[tuple[np.ndarray, float]]) -> np.ndarray:
+    """(2p,) importances of several models, each with its held-out share, in units of that share."""
+    total = np.zeros_like(parts[0][0], dtype=float)
+    if not any(share > 0 for _, share in parts):
+        parts = [(importance, 1.0) for importance, _ in parts]  # nothing predicts: all count alike
+    for importance, share in parts:
+        p = len(importance) // 2
+        size = float(np.abs(importance[:p] - importance[p:]).sum())
+        if size > 0:
+            total += share * importance / size
+    return total

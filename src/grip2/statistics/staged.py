@@ -1,0 +1,207 @@
+"""Staged: a model of single effects first, then the network (not in the paper); the default statistic.
+
+An additive model needs few rows for main effects; a network can fit anything but needs many more. The network learns what the
+first stage leaves or, where features with effects of their own also act together, the whole response: a network on the
+residual would pay the penalty of every group anew for a small gain. In that case columns of the pairs that the first stage
+found are scaled up, so that their groups cost less. Which of the two it is, and how much each stage counts, is decided by
+prediction of held-out rows, which treats the members of a pair alike.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from grip2._random import stream
+from grip2.engine.training import TrainingRun
+from grip2.errors import Grip2Error
+from grip2.facts import Facts, StageFacts
+from grip2.responses import Response
+from grip2.result import Importance
+from grip2.statistics.augmented import Pair
+from grip2.statistics.base import Statistic
+from grip2.statistics.effects import EffectPosterior
+from grip2.statistics.grip import GRIP2, GroupPersistence, surface_of
+from grip2.statistics.held_out import NetworkProblem, split_rows
+from grip2.statistics.lambda_range import Rehearsal
+from grip2.statistics.network_runs import Prepared, Work, score_tables, training_facts
+from grip2.statistics.progress import Progress, split_progress
+from grip2.statistics.stage import Stage, StageFit, combined_importance, fit_with_held_out_share
+
+RESIDUAL, RESPONSE = "residual", "response"
+TARGETS = (RESIDUAL, RESPONSE)
+
+# If the first stage's held-out share is below this, the network is trained on the response: subtracting what the
+# stage fitted would only add noise.
+LEAST_SHARE = 0.01
+
+NETWORK_EXPLAINS = {
+    RESIDUAL: "any signal in what is left, for example features that act together",
+    RESPONSE: "any signal in the whole response, with the features found by the first stage favoured",
+}
+
+
+class Staged(Statistic):
+    """A first stage for effects of single features, then a network for everything else; importances are added.
+
+    Parameters
+    ----------
+    first : EffectPosterior or LassoCurves
+        The model before the network; None means ``EffectPosterior()``.
+    network : GRIP2, GRIP1, GRIP1a or GroupLasso
+        None means ``GRIP2()``, with its automatic range of lambda.
+    target : "auto", "residual" or "response"
+        What the network is trained on. "residual": what the first stage leaves. "response": all of it, with the columns of
+        the pairs found scaled up. "auto": whichever predicts held-out rows better.
+    """
+
+    batches_draws: ClassVar[bool] = True
+
+    def __init__(
+        self, first: Stage | None = None, network: GroupPersistence | None = None, *, target: str = "auto"
+    ) -> None:
+        # Stored as stages, so that settings inside them can be changed by name.
+        self.first = EffectPosterior() if first is None else first
+        self.network = GRIP2() if network is None else network
+        self.target = target
+
+    def sized(self, n_rows: int) -> Self:
+        self._check_settings()
+        sized = copy.copy(self)
+        sized.network = self.network.sized(n_rows)
+        return sized
+
+    def draws_together(self, n_rows: int, n_features: int) -> int:
+        self._check_settings()
+        return self.network.draws_together(n_rows, n_features)
+
+    def _check_settings(self) -> None:
+        if not isinstance(self.first, Stage):
+            raise Grip2Error(
+                f"Staged: first must be a stage such as EffectPosterior() or LassoCurves(), got {self.first!r}."
+            )
+        if not isinstance(self.network, GroupPersistence):
+            raise Grip2Error(f"Staged: network must be GRIP2() or one of its ablations, got {self.network!r}.")
+        if self.target not in ("auto", *TARGETS):
+            raise Grip2Error(f"Staged: target must be one of auto, {', '.join(TARGETS)}, got {self.target!r}.")
+
+    def _importance(
+        self,
+        X: np.ndarray,
+        Xk: np.ndarray,
+        response: Response,
+        *,
+        rng: np.random.Generator,
+        progress: Progress | None,
+    ) -> Importance:
+        return self._importances([(X, Xk)], response, rngs=[rng], progress=progress)[0]
+
+    def _importances(
+        self,
+        pairs: Sequence[Pair],
+        response: Response,
+        *,
+        rngs: Sequence[np.random.Generator],
+        progress: Progress | None,
+    ) -> list[Importance]:
+        network = self.network
+        choosing = network.range_steps(judged=True) * (2 if self.target == "auto" else 1)
+
+        def prepare(Z: np.ndarray, rng: np.random.Generator, part: Progress | None) -> _PreparedStages:
+            for_choice, for_block = split_progress(part, choosing, network.blocks.pilot_steps)
+            choice = _choose(self, Z, response, rng, for_choice)
+            ready = network.prepared(choice.learned.problem, choice.rehearsal, rng, for_block)
+            calibration = replace(ready.calibration, target_losses=choice.losses)
+            return _PreparedStages(ready.problem, ready.config, calibration, choice)
+
+        def read(run: TrainingRun, prepared: _PreparedStages) -> Importance:
+            return _staged_importance(self.first, run, prepared)
+
+        work = Work(choosing + network.blocks.pilot_steps, network.training_steps)
+        together = network.trains_together(pairs)
+        return score_tables(pairs, rngs, prepare=prepare, read=read, work=work, together=together, progress=progress)
+
+
+class _Learned(NamedTuple):
+    """What a network is to learn after a first stage."""
+
+    problem: NetworkProblem
+    scale: float  # deviation of its target, where that of y is 1
+    factors: np.ndarray | None  # (2p,) what the columns were multiplied by
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What the network learns from one table, and what the stages explain."""
+
+    stage: StageFit
+    target: str
+    learned: _Learned
+    rehearsal: Rehearsal
+    losses: Mapping[str, float]  # held-out loss of each target that was considered
+
+    @property
+    def network_share(self) -> float:
+        """Of the response; a network on the residual is measured in what the first stage leaves."""
+        left = 1.0 - self.stage.held_out_share if self.target == RESIDUAL else 1.0
+        return self.rehearsal.share * left
+
+
+@dataclass(frozen=True)
+class _PreparedStages(Prepared):
+    choice: _Choice
+
+
+def _learned(Z: np.ndarray, response: Response, stage: StageFit, target: str) -> _Learned:
+    """What is left of the response, or all of it with the columns of the pairs found scaled up."""
+    if target == RESIDUAL:
+        return _Learned(NetworkProblem(Z, stage.response, stage.logits), stage.scale, None)
+    # From 1 to 2, the same for both members of a pair: a scaled-up column needs smaller weights for the same effect.
+    factors = np.tile(1.0 + stage.unit_weights, 2)
+    logits = None
+    if stage.logits is not None:
+        # Shares of classes are known, as in what the first stage leaves: the network is credited with neither.
+        logits = np.tile(response.constant_outputs(), (len(response), 1))
+    return _Learned(NetworkProblem(Z * factors.astype(Z.dtype), response, logits), 1.0, factors)
+
+
+def _choose(
+    statistic: Staged, Z: np.ndarray, response: Response, rng: np.random.Generator, progress: Progress | None
+) -> _Choice:
+    """The first stage on all rows; what the network learns is decided by rehearsals of both stages with rows held out."""
+    network = statistic.network
+    for_rehearsals = stream(rng, "rehearsals")
+    kept, held_out = split_rows(len(Z), stream(rng, "held-out rows"))
+    before, stage = fit_with_held_out_share(statistic.first, Z, response, np.sort(kept), held_out, rng)
+    candidates = [statistic.target]
+    if statistic.target == "auto":
+        candidates = [RESIDUAL, RESPONSE] if stage.held_out_share > LEAST_SHARE else [RESPONSE]
+    rehearsals: dict[str, Rehearsal] = {}
+    losses: dict[str, float] = {}
+    parts = split_progress(progress, *[network.range_steps(judged=True)] * len(candidates))
+    for candidate, part in zip(candidates, parts, strict=True):
+        learned = _learned(Z, response, before, candidate)
+        alike = copy.deepcopy(for_rehearsals)  # the same start and batches: less chance in the comparison
+        found = network.rehearse(learned.problem, rng=alike, held_out=held_out, judged=True, progress=part)
+        rehearsals[candidate], losses[candidate] = found, found.useful_loss * learned.scale**2
+        del learned  # it may hold a copy of the table
+    best = min(losses, key=lambda name: losses[name])
+    return _Choice(stage, best, _learned(Z, response, stage, best), rehearsals[best], losses)
+
+
+def _staged_importance(first: Stage, run: TrainingRun, prepared: _PreparedStages) -> Importance:
+    choice, p = prepared.choice, len(run.importance) // 2
+    factors = choice.learned.factors
+    of_network = run.importance if factors is None else run.importance * factors
+    parts = [(choice.stage.importance, choice.stage.held_out_share), (of_network, choice.network_share)]
+    total = combined_importance(parts)
+    stages = (
+        first.facts(choice.stage),
+        StageFacts("network", NETWORK_EXPLAINS[choice.target], choice.target, choice.network_share),
+    )
+    facts = Facts(stages, training_facts(prepared.config, run), prepared.calibration)
+    return Importance(total[:p], total[p:], facts, surface_of(run, factors), run.loss_curve)
