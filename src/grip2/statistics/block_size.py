@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -31,7 +30,7 @@ class BlockSize(NamedTuple):
     def check(self, steps: int, who: str) -> None:
         if isinstance(self.size, str) and self.size in (AUTOMATIC, PILOT):
             return
-        if not isinstance(self.size, numbers.Integral) or isinstance(self.size, bool) or int(self.size) < 1:
+        if not isinstance(self.size, int | np.integer) or isinstance(self.size, bool) or self.size < 1:
             raise Grip2Error(
                 f"{who}: block_size must be a whole number of at least 1, 'auto' (a 120th of the steps) or 'pilot' (the "
                 f"paper's pilot run), got {self.size!r}."
