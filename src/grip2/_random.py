@@ -1,4 +1,4 @@
-"""Random streams: one door for seeds, and streams that no user code can draw from by accident.
+"""Random streams: one entry point for seeds, and streams that no user code can draw from by accident.
 
 Data made by ``numpy.random.default_rng(0)`` and a selector with ``random_state=0`` must not share draws: knockoffs built
 from the very normals that made the data are correlated with it and cost all power. So every stream is hashed together

@@ -1,7 +1,7 @@
 """Several knockoff draws on one data set, combined into one selection by e-values (Ren & Barber 2024).
 
-Each draw gives every feature an e-value, a bet against its being null; their mean is an e-value again, and e-BH on the means
-controls the false discovery rate however the draws depend on each other.
+Each draw gives every feature an e-value, evidence against its being null; a mean of e-values is an e-value again, and e-BH on
+the means controls the false discovery rate however the draws depend on each other.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The network engine: an MLP trained while its first-layer group penalty moves over a surface of strengths and shapes.
+"""The engine: an MLP trained while the group penalty on its first layer changes its strength and geometry, and Gibbs sweeps.
 
-It knows nothing of knockoffs, and it is the only package that imports JAX, so the sweeps of a Gibbs sampler live here too: NumPy
-arrays cross its border both ways.
+The only package that imports JAX. NumPy arrays go in and come out; it knows nothing of knockoffs or of kinds of responses.
 """

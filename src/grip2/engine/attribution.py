@@ -1,4 +1,4 @@
-"""What a trained network owes to each of its inputs: gradients, and SHAP values by DeepLIFT's rescale rule.
+"""Input attributions of a trained network: gradients, and SHAP values by DeepLIFT's rescale rule.
 
 Both are computed in batches of rows on the device; NumPy goes in and comes out.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from grip2.engine.compilation import enable_cache
 from grip2.engine.mlp import Parameters, forward
 
-# Below this difference of pre-activations the rescale rule divides by nothing; the derivative is its limit.
+# Below this difference of pre-activations the rescale rule would divide by zero; the derivative is its limit.
 SMALLEST_DIFFERENCE = 1e-6
 # Rows times background rows that are propagated at once.
 PAIRS_PER_BATCH = 4096

@@ -1,7 +1,6 @@
-"""Network and budget from the shape of the table, for users who want to set none of it (not in the paper).
+"""Default network and training budget, chosen by the number of rows (not in the paper).
 
-Only the number of rows is looked at, so the members of a pair are treated alike. What was compared stands in
-docs/calibration.md.
+Nothing else of the table is looked at, so the members of a pair are treated alike. docs/calibration.md says what was compared.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 
 class Sizes(NamedTuple):
-    """What a run needs beyond the schedule of its penalty."""
+    """Settings of a run beside the schedule of its penalty."""
 
     hidden: int
     depth: int
@@ -25,11 +24,11 @@ AUTOMATIC = "auto"
 HIDDEN, DEPTH = 128, 1
 STEPS = 3000
 
-# A tenth of the rows, so that a step of Adam is led by the signal and not by which rows were drawn.
+# A tenth of the rows: with smaller batches the steps of Adam follow the noise of the batch.
 ROWS_PER_BATCH_ROW = 10
 SMALLEST_BATCH, LARGEST_BATCH = 64, 1024
 
-# Blocks of a run that does not say how long they are; 25 steps each in 3,000, the paper's M.
+# Blocks of a run with automatic block size; 25 steps each in 3,000, the paper's M.
 BLOCKS_PER_RUN = 120
 
 

@@ -1,6 +1,6 @@
-"""Gibbs sweeps over pairs of columns of which one member may act, each through a set of orthonormal shapes.
+"""Gibbs sweeps of a spike-and-slab model in which one member of a pair acts, through a set of orthonormal basis functions.
 
-The inner loop of `grip2.statistics.effects`: tens of thousands of small draws, each of which changes what the next sees.
+The inner loop of `grip2.statistics.effect_sampler`: tens of thousands of small draws, each given all others.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ class EffectDraw(NamedTuple):
     """The state after some sweeps, and means over them."""
 
     effects: np.ndarray  # (columns + 1,)
-    residual: np.ndarray  # (columns + 1,) correlations of every column with what is left
-    chosen: np.ndarray  # (p,) 0 for pairs that do not act, else 1 + number of the set
+    residual: np.ndarray  # (columns + 1,) correlations of every column with the residual
+    chosen: np.ndarray  # (p,) 0 for a pair that does not act, else 1 + number of its set of functions
     probability: np.ndarray  # (p, 2) mean probability that the member acts
-    mean_effect: np.ndarray  # (p, 2, shapes)
+    mean_effect: np.ndarray  # (p, 2, functions)
 
 
 class EffectSweeps:
-    """State of the sampler: effects of all columns, and their correlations with what these leave.
+    """State of the sampler: effects of all columns, and correlations of all columns with the residual.
 
-    ``gram`` and ``correlation`` are moments per row; their last row and column, all zero, stand for shapes that there are not.
-    ``place`` (2, p, shapes) numbers the columns of a pair, ``sets`` (sets, shapes) says which shapes may act together.
+    ``gram`` and ``correlation`` are moments per row; their last row and column are zero placeholders for absent basis
+    functions. ``place`` (2, p, functions) numbers the columns of a pair, ``sets`` (sets, functions) says which functions may
+    act together.
     """
 
     def __init__(self, gram: np.ndarray, correlation: np.ndarray, place: np.ndarray, sets: np.ndarray) -> None:
@@ -52,10 +53,10 @@ class EffectSweeps:
         variances: np.ndarray,
         log_shares: np.ndarray,
     ) -> EffectDraw:
-        """One sweep for each row of ``order`` (sweeps, p), with random numbers (sweeps, p) and (sweeps, p, shapes).
+        """One sweep for each row of ``order`` (sweeps, p), with random numbers (sweeps, p) and (sweeps, p, functions).
 
-        ``precision`` is rows over noise variance; ``variances`` are those of effects along each shape, ``log_shares`` the prior
-        of not acting and of acting through each set.
+        ``precision`` is rows over noise variance; ``variances`` are the slab variances of effects along each basis function,
+        ``log_shares`` the log prior of not acting and of acting through each set.
         """
         self._effects, self._residual, chosen, probability, mean = _sweeps(
             self._gram,
@@ -89,12 +90,12 @@ def _sweeps(
 ) -> tuple[jax.Array, ...]:
     """Draw every pair anew, given all others, once for each row of ``order``; probabilities and effects are means.
 
-    Shapes of one column are orthonormal, so given its set of shapes its effects are independent normals, and evidence for a
-    set is the sum of that for its shapes. A shape that there is not has no effect, whether it is in the set or not.
+    Basis functions of one column are orthonormal, so given the set that acts, its effects are independent normals, and the
+    log evidence for a set is the sum over its functions. An absent function has no effect, whether it is in the set or not.
     """
     n_sweeps, p = order.shape
-    nothing = len(residual) - 1
-    n_sets, n_shapes = sets.shape
+    placeholder = len(residual) - 1
+    n_sets, n_functions = sets.shape
     posterior = 1.0 / (precision + 1.0 / variances)  # variance of an effect
     at_zero = 0.5 * jnp.log(posterior / variances)
 
@@ -103,14 +104,14 @@ def _sweeps(
         sweep = i // p
         j = order[sweep, i % p]
         columns = place[j].reshape(-1)
-        there = (place[j] != nothing).astype(jnp.float32)  # (2, shapes)
+        present = (place[j] != placeholder).astype(jnp.float32)  # (2, functions)
         before = effects[columns]
-        # Correlations with what is left if the pair does not act.
+        # Correlations with the residual that there would be if the pair did not act.
         own = residual[columns] + gram[columns[:, None], columns] @ before
-        mean = posterior * precision * own.reshape(2, n_shapes) * there
-        evidence = (at_zero + 0.5 * mean**2 / posterior) * there
+        mean = posterior * precision * own.reshape(2, n_functions) * present
+        evidence = (at_zero + 0.5 * mean**2 / posterior) * present
         log_weight = log_shares[1:] - jnp.log(2.0) + evidence @ sets.T  # (2, sets)
-        # The likelier member comes first, so that one uniform draw leads to the same member whichever is called the original.
+        # The likelier member comes first, so that one uniform draw picks the same member whichever is called the original.
         turned = log_weight[1].max() > log_weight[0].max()
         ordered = jnp.where(turned, log_weight[::-1], log_weight)
         weight = jax.nn.softmax(jnp.concatenate([ordered.reshape(-1), log_shares[:1]]))
@@ -118,22 +119,22 @@ def _sweeps(
         acts = drawn < 2 * n_sets
         which = drawn % n_sets
         member = jnp.where(turned, 1 - drawn // n_sets, drawn // n_sets) % 2
-        value = acts * sets[which] * there[member] * (mean[member] + jnp.sqrt(posterior) * normal[sweep, j])
-        after = jnp.zeros((2, n_shapes)).at[member].set(value).reshape(-1)
+        value = acts * sets[which] * present[member] * (mean[member] + jnp.sqrt(posterior) * normal[sweep, j])
+        after = jnp.zeros((2, n_functions)).at[member].set(value).reshape(-1)
         change = after - before
         residual = jax.lax.cond(
             jnp.any(change != 0), lambda r: r - change @ gram[columns], lambda r: r, residual
-        )  # most pairs neither did nor do act
+        )  # most pairs did not act and do not act now
         of_sets = weight[:-1].reshape(2, n_sets)
         of_sets = jnp.where(turned, of_sets[::-1], of_sets)
-        real = (there @ sets.T) > 0  # sets with a shape that there is
+        possible = (present @ sets.T) > 0  # sets with at least one present function
         return (
             effects.at[columns].set(after),
             residual,
             chosen.at[j].set(jnp.where(acts, which + 1, 0)),
-            found.at[j].add((of_sets * real).sum(axis=1) / n_sweeps),
+            found.at[j].add((of_sets * possible).sum(axis=1) / n_sweeps),
             expected.at[j].add((of_sets @ sets) * mean / n_sweeps),
         )
 
-    start = (effects, residual, jnp.zeros(p, jnp.int32), jnp.zeros((p, 2)), jnp.zeros((p, 2, n_shapes)))
+    start = (effects, residual, jnp.zeros(p, jnp.int32), jnp.zeros((p, 2)), jnp.zeros((p, 2, n_functions)))
     return jax.lax.fori_loop(0, n_sweeps * p, pair, start)
