@@ -20,7 +20,7 @@ from grip2.knockoffs.exchangeability import (
     cross_covariance_contrast,
     energy_test,
     kolmogorov_smirnov,
-    margin_contrast,
+    marginal_contrast,
     mean_contrast,
     partial_covariance_contrast,
     swap_sets,
@@ -140,7 +140,7 @@ def test_what_the_reasons_say():
     assert "knockoffs equal X" in diagnose(*copies(RNG(0))).reasons[0]
     assert "same seed" in diagnose(*shared_seed(RNG(0))).reasons[0]
     assert {"covariance", "cross-covariance"} <= flagged(diagnose(*permuted(RNG(0))))
-    assert "margins" in flagged(diagnose(*heavy_tailed(RNG(0))))
+    assert "marginal distribution" in flagged(diagnose(*heavy_tailed(RNG(0))))
 
 
 def test_copula_knockoffs_of_the_same_tables_pass():
@@ -178,7 +178,7 @@ def test_record():
         "covariance",
         "cross-covariance",
         "partial covariance",
-        "margins",
+        "marginal distribution",
         "classifier",
         "energy",
     }
@@ -223,7 +223,9 @@ def test_contrasts_are_what_they_say():
     )
 
 
-@pytest.mark.parametrize("contrast", [mean_contrast, covariance_contrast, partial_covariance_contrast, margin_contrast])
+@pytest.mark.parametrize(
+    "contrast", [mean_contrast, covariance_contrast, partial_covariance_contrast, marginal_contrast]
+)
 def test_contrasts_change_sign_when_all_rows_are_swapped(contrast):
     X, Xk, _ = exact(100, 4, RNG(0))
     X[:, 0] = np.round(X[:, 0])
@@ -297,7 +299,7 @@ def test_the_command_refuses_fixed_x_knockoffs(tmp_path):
 
 
 def test_p_values_of_the_parts_are_valid():
-    """300 replicates of exact knockoffs with t margins (3 degrees of freedom): P(p-value <= 0.1) <= 0.1 for each part.
+    """300 replicates of exact knockoffs of t-distributed columns (3 degrees of freedom): P(p-value <= 0.1) <= 0.1 for each.
 
     Bound: 53 of 300, exceeded with probability below 2e-5 at a true rate of 0.1; five parts: 1e-4. Broken twin: knockoffs
     50 % too large.
@@ -315,7 +317,7 @@ def test_p_values_of_the_parts_are_valid():
                 mean_contrast(pairs).p_value() <= 0.1,
                 covariance_contrast(pairs).p_value() <= 0.1,
                 cross_covariance_contrast(pairs).p_value() <= 0.1,
-                margin_contrast(pairs).p_value() <= 0.1,
+                marginal_contrast(pairs).p_value() <= 0.1,
                 classifier_test(pairs, sets[1], rng)[1] <= 0.1,
             ]
         )

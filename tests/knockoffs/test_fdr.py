@@ -32,7 +32,7 @@ def least_squares(X: np.ndarray, Xk: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Difference of absolute coefficients of standardised columns; depends on Gram matrices only."""
     both = np.hstack([X, Xk])
     both = (both - both.mean(axis=0)) / both.std(axis=0)
-    # A breath of ridge: sdp and equi make [X, Xk] singular.
+    # A small ridge: sdp and equi make [X, Xk] singular.
     size = np.abs(np.linalg.solve(both.T @ both + 1e-3 * len(y) * np.eye(2 * P), both.T @ (y - y.mean())))
     return size[:P] - size[P:]
 
@@ -86,7 +86,7 @@ def test_exact_gaussian_knockoffs(s, statistic):
 @pytest.mark.slow
 @pytest.mark.parametrize("statistic", [marginal, least_squares])
 def test_copula_knockoffs_of_heavy_tails(statistic):
-    """t margins with 5 degrees of freedom, Gaussian copula; margins and correlations estimated."""
+    """t distribution with 5 degrees of freedom, Gaussian copula; marginal distributions and correlations estimated."""
 
     def make(rng):
         X = student(5).ppf(norm.cdf(normal_rows(N, ar1(P, RHO), rng)))

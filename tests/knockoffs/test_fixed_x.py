@@ -127,7 +127,7 @@ def test_rank_deficiency_names_the_columns():
 
 def test_other_rows_are_refused():
     sampler = FixedXKnockoffs().fit(design(60))
-    with pytest.raises(ValueError, match="very matrix of fit"):
+    with pytest.raises(ValueError, match="the same matrix as in fit"):
         sampler.sample(design(60, seed=1), rng=RNG(0))
 
 
