@@ -1,4 +1,4 @@
-"""Diagnostics: every known mistake is flagged, exact knockoffs pass at the stated rate."""
+"""Diagnostics: every known mistake is flagged, and exact knockoffs are rejected at most at the stated rate."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_every_mistake_is_flagged(mistake):
 
 
 @pytest.mark.parametrize("s", ["mvr", "maxent"])
-def test_a_transposed_factor_is_seen_with_every_s(s):
+def test_a_transposed_factor_is_detected_with_every_s(s):
     # Errors of 0.03 and 0.05 (correlation units) in single places: the plain covariances miss them, z stays below 4.4.
     # Over 5 data sets the smallest z of the partial covariance is 6.8; 5.7 rejects.
     rng = RNG(3)
@@ -245,7 +245,7 @@ def test_the_cross_covariance_contrast_changes_sign_when_its_pair_is_swapped(k):
     np.testing.assert_allclose(back.error[others, k], -there.error[others, k], atol=1e-12)
     np.testing.assert_allclose(back.standard_error[others, k], there.standard_error[others, k], atol=1e-12)
     assert np.abs(there.error[others, k]).min() > 1e-6
-    # Contrasts of two other pairs do not know of it.
+    # Contrasts of two other pairs do not change.
     rest = np.ix_(others, others)
     np.testing.assert_allclose(back.error[rest], there.error[rest], atol=1e-12)
 
@@ -282,7 +282,7 @@ def test_a_rare_value_is_not_called_constant(monkeypatch):
 
 
 def test_the_largest_proven_error_is_reported():
-    """A small error known exactly has the larger z; the large one is proven too and counts."""
+    """A small, precisely measured error has the larger z, but the larger error is significant too and is reported."""
     both = Contrast(np.array([0.02, 0.5, 0.9]), np.array([0.001, 0.05, 1.0]))
     assert both.worst(0.01) == (0.5, 0.05, (1,))
     assert both.worst(1e-30) == (0.02, 0.001, (0,))  # only the most significant is rejected
@@ -327,7 +327,7 @@ def test_p_values_of_the_parts_are_valid():
 
 
 def test_energy_test_is_exact(monkeypatch):
-    """200 replicates at level 0.1: at most 41, exceeded with probability below 1e-5; a shifted twin is always seen."""
+    """200 replicates at level 0.1: at most 41, exceeded with probability below 1e-5; a shifted twin is detected more often."""
     monkeypatch.setattr("grip2.knockoffs.exchangeability._ENERGY_FLIPS", 99)
     rng = RNG(6)
     every = np.ones(3, dtype=bool)
