@@ -1,4 +1,4 @@
-"""Screening and grouping: the paper's three rules, names, and a record that loses no feature."""
+"""Screening and grouping: the paper's three rules, names, and one representative for every feature."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_standardised_features_fall_back_on_the_first():
     assert CorrelationGrouping().fit(StandardScaler().fit_transform(X)).members_ == {"x0": ["x0", "x1"]}
 
 
-def test_constant_columns_are_dropped_with_a_word(table):
+def test_constant_columns_are_dropped_with_a_warning(table):
     table["d"] = 1.0
     with pytest.warns(UserWarning, match="constant columns were dropped: d"):
         grouping = CorrelationGrouping().fit(table)

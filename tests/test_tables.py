@@ -1,4 +1,4 @@
-"""Files in: formats, text columns, missing values, and everything that can be wrong with a file."""
+"""Tables from files: formats, text columns, missing values, and everything that can be wrong with a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def frame():
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather", "semicolon.csv"])
-def test_every_format_reads_alike(frame, tmp_path, ending):
+def test_every_format_gives_the_same_table(frame, tmp_path, ending):
     path = tmp_path / f"table.{ending}"
     {
         "csv": lambda: frame.to_csv(path, index=False),
@@ -82,7 +82,7 @@ def test_unknown_target_suggests_the_nearest_name(frame):
         prepare(frame, "temperature")
 
 
-def test_nothing_beside_the_target(frame):
+def test_no_columns_besides_the_target(frame):
     with pytest.raises(TableError, match=r"no columns are left"):
         prepare(frame[["y"]], "y")
 

@@ -1,11 +1,11 @@
-"""The knockoff filter: the formulas on one page (Barber & Candes 2015; Candes et al. 2018).
+"""The knockoff filter: all formulas on one page (Barber & Candes 2015; Candes et al. 2018).
 
-``W_j > 0`` says that feature j beat its knockoff. Signs of null features are fair coins, so the number of
-``W_j <= -t`` estimates the number of nulls with ``W_j >= t``, and
+``W_j > 0`` means that feature j scored higher than its knockoff. For a null feature the sign of W_j is a fair coin flip, so
+the number of ``W_j <= -t`` estimates the number of null features with ``W_j >= t``. Selecting all ``W_j >= threshold`` with
 
     threshold = min { t > 0 : (offset + #{W_j <= -t}) / max(1, #{W_j >= t}) <= fdr }
 
-controls the false discovery rate at ``fdr`` with ``offset=1`` (knockoff+), and a modified rate with ``offset=0``.
+controls the false discovery rate at ``fdr`` if ``offset=1`` (knockoff+), and a modified rate if ``offset=0``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grip2.errors import Grip2Error
 def knockoff_threshold(W: np.ndarray, fdr: float, offset: int = 1) -> float:
     """The smallest t among the nonzero ``|W_j|`` whose estimated false discovery proportion is at most ``fdr``.
 
-    Returns ``inf`` when there is none: nothing is selected.
+    Returns ``inf`` if there is none; then nothing is selected.
     """
     check_fdr(fdr)
     candidates, estimates = estimated_fdp(W, offset)
@@ -27,12 +27,12 @@ def knockoff_threshold(W: np.ndarray, fdr: float, offset: int = 1) -> float:
 
 
 def q_values(W: np.ndarray, offset: int = 1) -> np.ndarray:
-    """For every feature the smallest ``fdr`` at which the filter selects it; 1 where no ``fdr`` below 1 does."""
+    """For every feature the smallest ``fdr`` at which the filter selects it; 1 if it is not selected at any ``fdr`` below 1."""
     W = _checked(W)
     candidates, estimates = estimated_fdp(W, offset)
     q = np.ones(len(W))
     if len(candidates):
-        # Feature j is selected at level f when some candidate t <= W_j has an estimate of at most f.
+        # Feature j is selected at level fdr if some candidate t <= W_j has an estimate of at most fdr.
         best_up_to = np.minimum.accumulate(estimates)
         positive = W > 0
         q[positive] = best_up_to[np.searchsorted(candidates, W[positive])]
@@ -45,7 +45,7 @@ def select(W: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def estimated_fdp(W: np.ndarray, offset: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """All candidate thresholds (the distinct nonzero ``|W_j|``, ascending) and the estimate at each."""
+    """All candidate thresholds (the distinct nonzero ``|W_j|``, ascending) and the estimated FDP at each."""
     W = _checked(W)
     if offset not in (0, 1):
         raise Grip2Error(f"offset must be 0 or 1, got {offset!r}.")
@@ -58,6 +58,7 @@ def estimated_fdp(W: np.ndarray, offset: int = 1) -> tuple[np.ndarray, np.ndarra
 
 
 def check_fdr(fdr: float) -> None:
+    """Raise unless ``fdr`` is a number in (0, 1)."""
     if isinstance(fdr, bool) or not isinstance(fdr, int | float | np.number) or not 0 < fdr < 1:
         raise Grip2Error(f"fdr must be in (0, 1), got {fdr!r}.")
 

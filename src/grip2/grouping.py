@@ -1,4 +1,4 @@
-"""Screening and grouping of correlated features (appendix C.1): one representative for each cluster, members on record."""
+"""Screening and grouping of correlated features (appendix C.1): one representative is kept for each cluster."""
 
 from __future__ import annotations
 
@@ -16,31 +16,28 @@ from grip2.errors import Grip2Error
 
 
 class CorrelationGrouping(SelectorMixin, BaseEstimator):
-    """Keeps one feature of every cluster of highly correlated ones; a scikit-learn transformer that never sees the response.
+    """Keep one feature of every cluster of highly correlated features: a scikit-learn transformer that ignores the response.
 
-    1. A feature whose absolute correlation with an earlier feature exceeds ``redundancy_threshold`` is
-    dropped. 2. The others are clustered by complete linkage on ``1 - |correlation|``, cut so that all pairs
-    within a cluster have an
+    1. A feature whose absolute correlation with an earlier feature exceeds ``redundancy_threshold`` is dropped.
+    2. The others are clustered by complete linkage on ``1 - |correlation|``, cut so that all pairs within a cluster have an
        absolute correlation of at least ``group_threshold``.
-    3. The member of largest variance represents its cluster (the first of equals).
+    3. The member with the largest variance represents its cluster. Ties go to the first member.
 
-    Fit it on features in their own units: after standardisation all variances are one and the first member is
-    taken. A discovery then means "this feature or one that it stands for": report it with ``members_``.
+    Fit it on features in their original units: after standardisation all variances are one, and the first member is always
+    chosen. Selecting a representative means "this feature or another member of its cluster": report it with ``members_``.
 
     Parameters
     ----------
     redundancy_threshold : float in (0, 1]
-        1 drops nothing in step 1.
+        With 1, step 1 drops nothing.
     group_threshold : float in (0, 1]
-        1 groups only features whose correlation is exactly 1 or -1.
+        With 1, only features whose correlation is exactly 1 or -1 are grouped.
 
     Attributes
     ----------
-    representative_ : (p,) int, for each feature the column that stands for it; -1 for constant columns, which
-    are dropped.
-    members_ : dict, name of each representative to the names of all features that it stands for, itself
-    first.
-    n_redundant_ : how many features step 1 dropped.
+    representative_ : (p,) int, for each feature the index of its representative; -1 for constant columns, which are dropped.
+    members_ : dict, from the name of each representative to the names of all features it represents, itself first.
+    n_redundant_ : number of features dropped in step 1.
     """
 
     def __init__(self, redundancy_threshold: float = 0.98, group_threshold: float = 0.90) -> None:
@@ -58,20 +55,20 @@ class CorrelationGrouping(SelectorMixin, BaseEstimator):
         names = self._input_names()
         if not len(varying):
             raise Grip2Error(
-                f"CorrelationGrouping: at least one column must vary, got {matrix.shape[1]} constant ones only."
+                f"CorrelationGrouping: at least one column must vary, got {matrix.shape[1]} constant ones."
             )
         if len(varying) < matrix.shape[1]:
             _warn_constant(np.setdiff1d(np.arange(matrix.shape[1]), varying), names)
         columns = matrix[:, varying].astype(float)
         correlation = _absolute_correlation(columns)
-        stands_for = _redundant(correlation, self.redundancy_threshold)
-        kept = np.flatnonzero(stands_for == np.arange(len(varying)))
+        screened_to = _screen(correlation, self.redundancy_threshold)
+        kept = np.flatnonzero(screened_to == np.arange(len(varying)))
         variance = columns.var(axis=0)
         leaders = _clusters(correlation[np.ix_(kept, kept)], variance[kept], self.group_threshold)
         leader_of = np.empty(len(varying), dtype=int)
         leader_of[kept] = kept[leaders]
         self.representative_ = np.full(matrix.shape[1], -1)
-        self.representative_[varying] = varying[leader_of[stands_for]]
+        self.representative_[varying] = varying[leader_of[screened_to]]
         self.n_redundant_ = len(varying) - len(kept)
         self.members_ = self._members(names)
         return self
@@ -89,7 +86,7 @@ class CorrelationGrouping(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self, "representative_")
-        return self.representative_ == np.arange(len(self.representative_))
+        return np.asarray(self.representative_ == np.arange(len(self.representative_)))
 
 
 def _warn_constant(columns: np.ndarray, names: list[str]) -> None:
@@ -105,43 +102,43 @@ def _warn_constant(columns: np.ndarray, names: list[str]) -> None:
 def _absolute_correlation(X: np.ndarray) -> np.ndarray:
     centred = X - X.mean(axis=0)
     centred /= np.sqrt((centred**2).sum(axis=0))
-    # Rounding may give 1 + 1e-16, and a distance below zero.
-    correlation = np.minimum(np.abs(centred.T @ centred), 1.0)
+    # Rounding may give 1 + 1e-16, and so a negative distance.
+    correlation: np.ndarray = np.minimum(np.abs(centred.T @ centred), 1.0)
     np.fill_diagonal(correlation, 1.0)
     return correlation
 
 
-def _redundant(correlation: np.ndarray, threshold: float) -> np.ndarray:
-    """For each feature the kept feature that stands for it.
+def _screen(correlation: np.ndarray, threshold: float) -> np.ndarray:
+    """For each feature the index of the kept feature that replaces it: its own if it is kept.
 
-    Dropped is what exceeds the threshold with any earlier feature, kept or not (the paper's words). Where the
-    earlier feature was dropped itself, its own stand-in takes over.
+    As in the paper, a feature is dropped if its correlation with any earlier feature exceeds the threshold, even if that
+    one was dropped too; then both have the same replacement.
     """
     p = len(correlation)
-    stands_for = np.arange(p)
+    replaced_by = np.arange(p)
     for j in range(1, p):
-        # Closest earlier feature; the first of equals.
+        # The most correlated earlier feature; ties go to the first.
         earlier = int(np.argmax(correlation[j, :j]))
         if correlation[j, earlier] > threshold:
-            stands_for[j] = stands_for[earlier]
-    return stands_for
+            replaced_by[j] = replaced_by[earlier]
+    return replaced_by
 
 
 def _clusters(correlation: np.ndarray, variance: np.ndarray, threshold: float) -> np.ndarray:
-    """For each feature the member of largest variance of its cluster."""
+    """For each feature the index of the member of its cluster that has the largest variance."""
     p = len(correlation)
     if p == 1:
         return np.zeros(1, dtype=int)
     distance = 1 - (correlation + correlation.T) / 2
     np.fill_diagonal(distance, 0.0)
-    # The hair's breadth keeps pairs at exactly the threshold together in spite of rounding.
+    # The small tolerance keeps pairs exactly at the threshold together in spite of rounding error.
     labels = fcluster(
         linkage(squareform(distance, checks=False), method="complete"), t=1 - threshold + 1e-12, criterion="distance"
     )
     leaders = np.empty(p, dtype=int)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        # Standardised columns have variances that differ by rounding error only.
+        # Variances of standardised columns differ only by rounding error: treat them as ties, which go to the first.
         largest = variance[members] >= (1 - 1e-6) * variance[members].max()
         leaders[members] = members[np.argmax(largest)]
     return leaders

@@ -1,4 +1,4 @@
-"""HAR: the mixed-type pipeline of appendix C.1 on a table with everything in it, and the real file."""
+"""HAR: the mixed-type pipeline of appendix C.1 on a small table with all kinds of columns, and the real file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_mixed_pipeline():
     assert X.dtype == np.float32
     assert np.allclose(X.mean(axis=0), 0, atol=1e-6)
     assert np.allclose(X.std(axis=0), 1, atol=1e-6)
-    filled = np.array([1.0, 2.0, 2.0, 9.0])  # the median takes the place of the missing value
+    filled = np.array([1.0, 2.0, 2.0, 9.0])  # the missing value is imputed by the median
     assert np.allclose(X[:, 0], (filled - filled.mean()) / filled.std(), atol=1e-6)
     assert np.argmin(X[:, 2]) == 2, "the missing category is the most frequent one, x"
 

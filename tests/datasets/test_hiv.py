@@ -111,7 +111,7 @@ def test_wrong_layout(tmp_path, change, message):
 def test_wrong_list_of_mutations(tmp_path):
     write_class(tmp_path, CELLS, FOLD)
     (tmp_path / "hiv" / "NRTI_TSM.txt").write_text("41\tL\n<html>\n")
-    with pytest.raises(DataFileError, match=r"NRTI_TSM\.txt, line 2: a position from 1 to 240"):
+    with pytest.raises(DataFileError, match=r"NRTI_TSM\.txt, line 2: a line must start with a position from 1 to 240"):
         load_hiv("3TC", "NRTI", data_home=tmp_path)
 
 

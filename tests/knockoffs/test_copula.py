@@ -1,4 +1,4 @@
-"""Copula knockoffs: margins, discrete columns, moments in the space of normal scores, new rows."""
+"""Copula knockoffs: marginal distributions, discrete columns, moments in the space of normal scores, new rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from scipy.stats import kstest
 
 from grip2.knockoffs import CopulaKnockoffs
 from grip2.knockoffs.latent import truncated_normal
-from grip2.knockoffs.margins import ContinuousMargin, DiscreteMargin, learn_margin
+from grip2.knockoffs.marginals import ContinuousMarginal, DiscreteMarginal, learn_marginal
 from tests.knockoffs.cases import ar1, joint, largest_z, normal_rows, uneven, z_bound
 
 RNG = np.random.default_rng
 
 
 def mixed(n: int, seed: int = 0) -> np.ndarray:
-    """Normal scores of correlation 0.6 seen through six margins: 0/1, counts, log-normal, heavy, spiked, plain."""
+    """Normal scores of correlation 0.6 with six marginal distributions: 0/1, counts, log-normal, heavy-tailed, spiked, normal."""
     Z = normal_rows(n, ar1(6, 0.6), RNG(seed))
     X = Z.copy()
     X[:, 0] = Z[:, 0] > 0.5
@@ -28,9 +28,9 @@ def mixed(n: int, seed: int = 0) -> np.ndarray:
 
 
 def test_moments_of_the_normal_scores():
-    """40,000 rows, 8 margins exp(z): largest error of 136 moments below 5.4 standard errors; false-alarm rate 1e-5.
+    """40,000 rows, 8 columns exp(z): largest error of 136 moments below 5.4 standard errors; false-alarm rate 1e-5.
 
-    The scores of the knockoffs are recovered with the margin learned from X.
+    The scores of the knockoffs are recovered with the marginal distributions learned from X.
     """
     rng = RNG(1)
     X = np.exp(normal_rows(40_000, uneven(8), rng))
@@ -66,8 +66,8 @@ def test_plain_interpolation_is_an_option_and_invents_values():
     assert not set(np.unique(Xk[:, 1])) <= set(np.unique(X[:, 1]))
 
 
-def test_margins_are_kept():
-    """Two samples of 5,000, six margins: Kolmogorov-Smirnov distance below 0.05, which independent samples exceed with
+def test_marginal_distributions_are_kept():
+    """Two samples of 5,000, six columns: Kolmogorov-Smirnov distance below 0.05, which independent samples exceed with
     probability 7e-6 (all six: 4e-5) and positively dependent ones less often. The normal twin of column 3 exceeds it.
     """
     X = mixed(5000)
@@ -129,18 +129,18 @@ def test_latent_scores_keep_the_dependence_of_spiked_columns():
 
 def test_cells_of_a_spiked_column():
     x = np.array([0.0, 0.0, 0.0, 0.5, 1.5, 2.5, 2.5])
-    margin = learn_margin(x, discrete=True)
-    assert isinstance(margin, ContinuousMargin)
-    assert margin.spiked
-    low, high = margin.cell(np.array([0.0, 0.5, 1.0, 2.5]))
+    marginal = learn_marginal(x, discrete=True)
+    assert isinstance(marginal, ContinuousMarginal)
+    assert marginal.spiked
+    low, high = marginal.cell(np.array([0.0, 0.5, 1.0, 2.5]))
     np.testing.assert_allclose(low, [0.0, 3.5 / 7, 4 / 7, 5.5 / 7])
     np.testing.assert_allclose(high, [2.5 / 7, 3.5 / 7, 4 / 7, 1.0])
     x = RNG(0).standard_normal(1000)
-    assert not learn_margin(x, discrete=True).spiked
+    assert not learn_marginal(x, discrete=True).spiked
     x[:5] = x[5]  # six of 1,000 rows are a tie, not a spike
-    assert not learn_margin(x, discrete=True).spiked
+    assert not learn_marginal(x, discrete=True).spiked
     x[:20] = x[5]
-    assert learn_margin(x, discrete=True).spiked
+    assert learn_marginal(x, discrete=True).spiked
 
 
 def test_the_precision_is_computed_once(monkeypatch):
@@ -162,7 +162,7 @@ def test_few_binary_rows_keep_their_correlations():
     """
     X = (normal_rows(80, ar1(40, 0.8), RNG(0)) > 0).astype(float)
     sampler = CopulaKnockoffs()
-    sampler.margins_ = [learn_margin(column, discrete=True) for column in X.T]
+    sampler.marginals_ = [learn_marginal(column, discrete=True) for column in X.T]
     sampler.discrete_columns_, sampler.spiked_columns_ = np.ones(40, dtype=bool), np.zeros(40, dtype=bool)
     assert np.diag(sampler._moments(X).covariance, 1).mean() > 0.68
 
@@ -199,32 +199,32 @@ def test_truncated_normal_far_in_the_tail(sign):
 def test_ranks_are_the_papers():
     """Without ties U = (rank + 1/2) / n, and the way back is exact."""
     x = np.array([3.0, -1.0, 7.0, 5.0])
-    margin = learn_margin(x, discrete=True)
-    assert isinstance(margin, ContinuousMargin)
-    np.testing.assert_allclose(margin.to_uniform(x, RNG(0)), (np.array([1, 0, 3, 2]) + 0.5) / 4)
-    np.testing.assert_allclose(margin.from_uniform(margin.to_uniform(x, RNG(0))), x)
-    np.testing.assert_allclose(margin.from_uniform(np.array([0.0, 0.25, 1.0])), [-1.0, 1.0, 7.0])
+    marginal = learn_marginal(x, discrete=True)
+    assert isinstance(marginal, ContinuousMarginal)
+    np.testing.assert_allclose(marginal.to_uniform(x, RNG(0)), (np.array([1, 0, 3, 2]) + 0.5) / 4)
+    np.testing.assert_allclose(marginal.from_uniform(marginal.to_uniform(x, RNG(0))), x)
+    np.testing.assert_allclose(marginal.from_uniform(np.array([0.0, 0.25, 1.0])), [-1.0, 1.0, 7.0])
 
 
 def test_discrete_ranks_are_uniform_and_come_back():
     rng = RNG(0)
     x = rng.choice([0.0, 1.0, 4.0], size=5000, p=[0.5, 0.3, 0.2])
-    margin = learn_margin(x, discrete=True)
-    assert isinstance(margin, DiscreteMargin)
-    u = margin.to_uniform(x, rng)
-    np.testing.assert_array_equal(margin.from_uniform(u), x)
+    marginal = learn_marginal(x, discrete=True)
+    assert isinstance(marginal, DiscreteMarginal)
+    u = marginal.to_uniform(x, rng)
+    np.testing.assert_array_equal(marginal.from_uniform(u), x)
     assert kstest(u, "uniform").pvalue > 1e-6
 
 
 def test_a_grid_of_order_statistics_is_enough_for_many_rows():
     x = np.where(RNG(1).random(60_000) < 0.2, 0.0, RNG(2).standard_normal(60_000))
-    margin = learn_margin(x, discrete=True)
-    assert isinstance(margin, ContinuousMargin)
-    assert len(margin.x) < 11_000
+    marginal = learn_marginal(x, discrete=True)
+    assert isinstance(marginal, ContinuousMarginal)
+    assert len(marginal.x) < 11_000
     u = (np.argsort(np.argsort(x)) + 0.5) / len(x)
-    np.testing.assert_allclose(margin.from_uniform(u), x, atol=0.05)
-    assert margin.x[0] == x.min()
-    assert margin.x[-1] == x.max()
+    np.testing.assert_allclose(marginal.from_uniform(u), x, atol=0.05)
+    assert marginal.x[0] == x.min()
+    assert marginal.x[-1] == x.max()
 
 
 def test_new_rows_after_fit():
@@ -276,7 +276,7 @@ def test_assumptions_say_exact_and_estimated():
     for word in (
         "Gaussian copula",
         "exact",
-        "margins were estimated",
+        "marginal distributions were estimated",
         "correlations were estimated",
         "2 of 6 columns",
         "1 spiked",

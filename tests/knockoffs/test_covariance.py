@@ -1,4 +1,4 @@
-"""Covariance estimates: against scikit-learn, against units, and the repair of singular matrices."""
+"""Covariance estimates: agreement with scikit-learn, independence of units, repair of singular matrices."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_regular_matrix_is_not_touched():
     np.testing.assert_array_equal(Sigma, ar1(5, 0.9))
 
 
-def test_a_singular_matrix_is_repaired_with_a_word():
+def test_a_singular_matrix_is_repaired_with_a_warning():
     units = np.array([1.0, 1.0, 100.0, 1e-3, 1.0])
     with pytest.warns(NumericalRepairWarning, match=r"T: Sigma is singular.*ridge of 1e-08.*false discovery rate"):
         Sigma, ridge = stabilised(duplicated(5) * np.outer(units, units), who="T")
@@ -104,5 +104,5 @@ def test_a_singular_matrix_is_repaired_with_a_word():
 
 def test_row_blocks_cover_all_rows_once():
     X = np.empty((100_001, 500), dtype=np.int8)
-    rows = np.concatenate([np.arange(block.start, block.stop) for block in row_blocks(X)])
-    np.testing.assert_array_equal(rows, np.arange(100_001))
+    row_indices = np.concatenate([np.arange(block.start, block.stop) for block in row_blocks(X)])
+    np.testing.assert_array_equal(row_indices, np.arange(100_001))

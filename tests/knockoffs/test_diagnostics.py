@@ -1,4 +1,4 @@
-"""Diagnostics: every known mistake is flagged, exact knockoffs pass at the stated rate."""
+"""Diagnostics: every known mistake is flagged, and exact knockoffs are rejected at most at the stated rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grip2.knockoffs.exchangeability import (
     cross_covariance_contrast,
     energy_test,
     kolmogorov_smirnov,
-    margin_contrast,
+    marginal_contrast,
     mean_contrast,
     partial_covariance_contrast,
     swap_sets,
@@ -112,7 +112,7 @@ def test_every_mistake_is_flagged(mistake):
 
 
 @pytest.mark.parametrize("s", ["mvr", "maxent"])
-def test_a_transposed_factor_is_seen_with_every_s(s):
+def test_a_transposed_factor_is_detected_with_every_s(s):
     # Errors of 0.03 and 0.05 (correlation units) in single places: the plain covariances miss them, z stays below 4.4.
     # Over 5 data sets the smallest z of the partial covariance is 6.8; 5.7 rejects.
     rng = RNG(3)
@@ -140,7 +140,7 @@ def test_what_the_reasons_say():
     assert "knockoffs equal X" in diagnose(*copies(RNG(0))).reasons[0]
     assert "same seed" in diagnose(*shared_seed(RNG(0))).reasons[0]
     assert {"covariance", "cross-covariance"} <= flagged(diagnose(*permuted(RNG(0))))
-    assert "margins" in flagged(diagnose(*heavy_tailed(RNG(0))))
+    assert "marginal distribution" in flagged(diagnose(*heavy_tailed(RNG(0))))
 
 
 def test_copula_knockoffs_of_the_same_tables_pass():
@@ -178,7 +178,7 @@ def test_record():
         "covariance",
         "cross-covariance",
         "partial covariance",
-        "margins",
+        "marginal distribution",
         "classifier",
         "energy",
     }
@@ -223,7 +223,9 @@ def test_contrasts_are_what_they_say():
     )
 
 
-@pytest.mark.parametrize("contrast", [mean_contrast, covariance_contrast, partial_covariance_contrast, margin_contrast])
+@pytest.mark.parametrize(
+    "contrast", [mean_contrast, covariance_contrast, partial_covariance_contrast, marginal_contrast]
+)
 def test_contrasts_change_sign_when_all_rows_are_swapped(contrast):
     X, Xk, _ = exact(100, 4, RNG(0))
     X[:, 0] = np.round(X[:, 0])
@@ -243,7 +245,7 @@ def test_the_cross_covariance_contrast_changes_sign_when_its_pair_is_swapped(k):
     np.testing.assert_allclose(back.error[others, k], -there.error[others, k], atol=1e-12)
     np.testing.assert_allclose(back.standard_error[others, k], there.standard_error[others, k], atol=1e-12)
     assert np.abs(there.error[others, k]).min() > 1e-6
-    # Contrasts of two other pairs do not know of it.
+    # Contrasts of two other pairs do not change.
     rest = np.ix_(others, others)
     np.testing.assert_allclose(back.error[rest], there.error[rest], atol=1e-12)
 
@@ -280,7 +282,7 @@ def test_a_rare_value_is_not_called_constant(monkeypatch):
 
 
 def test_the_largest_proven_error_is_reported():
-    """A small error known exactly has the larger z; the large one is proven too and counts."""
+    """A small, precisely measured error has the larger z, but the larger error is significant too and is reported."""
     both = Contrast(np.array([0.02, 0.5, 0.9]), np.array([0.001, 0.05, 1.0]))
     assert both.worst(0.01) == (0.5, 0.05, (1,))
     assert both.worst(1e-30) == (0.02, 0.001, (0,))  # only the most significant is rejected
@@ -297,7 +299,7 @@ def test_the_command_refuses_fixed_x_knockoffs(tmp_path):
 
 
 def test_p_values_of_the_parts_are_valid():
-    """300 replicates of exact knockoffs with t margins (3 degrees of freedom): P(p-value <= 0.1) <= 0.1 for each part.
+    """300 replicates of exact knockoffs of t-distributed columns (3 degrees of freedom): P(p-value <= 0.1) <= 0.1 for each.
 
     Bound: 53 of 300, exceeded with probability below 2e-5 at a true rate of 0.1; five parts: 1e-4. Broken twin: knockoffs
     50 % too large.
@@ -315,7 +317,7 @@ def test_p_values_of_the_parts_are_valid():
                 mean_contrast(pairs).p_value() <= 0.1,
                 covariance_contrast(pairs).p_value() <= 0.1,
                 cross_covariance_contrast(pairs).p_value() <= 0.1,
-                margin_contrast(pairs).p_value() <= 0.1,
+                marginal_contrast(pairs).p_value() <= 0.1,
                 classifier_test(pairs, sets[1], rng)[1] <= 0.1,
             ]
         )
@@ -325,7 +327,7 @@ def test_p_values_of_the_parts_are_valid():
 
 
 def test_energy_test_is_exact(monkeypatch):
-    """200 replicates at level 0.1: at most 41, exceeded with probability below 1e-5; a shifted twin is always seen."""
+    """200 replicates at level 0.1: at most 41, exceeded with probability below 1e-5; a shifted twin is detected more often."""
     monkeypatch.setattr("grip2.knockoffs.exchangeability._ENERGY_FLIPS", 99)
     rng = RNG(6)
     every = np.ones(3, dtype=bool)

@@ -32,7 +32,7 @@ def least_squares(X: np.ndarray, Xk: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Difference of absolute coefficients of standardised columns; depends on Gram matrices only."""
     both = np.hstack([X, Xk])
     both = (both - both.mean(axis=0)) / both.std(axis=0)
-    # A breath of ridge: sdp and equi make [X, Xk] singular.
+    # A small ridge: sdp and equi make [X, Xk] singular.
     size = np.abs(np.linalg.solve(both.T @ both + 1e-3 * len(y) * np.eye(2 * P), both.T @ (y - y.mean())))
     return size[:P] - size[P:]
 
@@ -86,7 +86,7 @@ def test_exact_gaussian_knockoffs(s, statistic):
 @pytest.mark.slow
 @pytest.mark.parametrize("statistic", [marginal, least_squares])
 def test_copula_knockoffs_of_heavy_tails(statistic):
-    """t margins with 5 degrees of freedom, Gaussian copula; margins and correlations estimated."""
+    """t distribution with 5 degrees of freedom, Gaussian copula; marginal distributions and correlations estimated."""
 
     def make(rng):
         X = student(5).ppf(norm.cdf(normal_rows(N, ar1(P, RHO), rng)))
@@ -110,7 +110,7 @@ def test_estimated_correlations_and_signals_of_one_sign(Sampler, statistic):
 
 @pytest.mark.slow
 def test_shrunk_correlations_lose_control_with_signals_of_one_sign():
-    """The twin of the test above: Ledoit-Wolf plus 0.01 makes knockoffs that follow their neighbours too little."""
+    """The broken twin of the test above: Ledoit-Wolf plus 0.01 makes knockoffs that are too little correlated with neighbours."""
 
     def make(rng):
         X = normal_rows(N, ar1(P, 0.7), rng)
@@ -134,9 +134,9 @@ def spiked(discrete: str) -> Callable[[np.random.Generator], tuple[np.ndarray, n
 
 @pytest.mark.slow
 def test_copula_knockoffs_of_spiked_columns():
-    """Signals of one sign: the hidden scores of the zeros keep their dependence.
+    """Effects of one sign: the latent scores of the zeros keep their dependence.
 
-    Least squares, because the marginal correlation finds next to nothing here (power 0.01), which would show nothing.
+    Least squares only: the marginal correlation has a power of 0.01 here, so controlling its rate would show nothing.
     """
     assert_controlled(simulate(spiked("latent"), least_squares, seed=8, signs=(1.0,)), least_power=0.1)
 
@@ -144,7 +144,7 @@ def test_copula_knockoffs_of_spiked_columns():
 @pytest.mark.slow
 @pytest.mark.parametrize("statistic", [marginal, least_squares])
 def test_random_ranks_of_spiked_columns_lose_control(statistic):
-    """The twin of the test above."""
+    """The broken twin of the test above."""
     (summary, _), q = simulate(spiked("ranks"), statistic, seed=8, signs=(1.0,)), 0.2
     mean, error = summary[q]
     print({q: f"{mean:.3f} +- {error:.3f}" for q, (mean, error) in summary.items()})
@@ -153,7 +153,7 @@ def test_random_ranks_of_spiked_columns_lose_control(statistic):
 
 @pytest.mark.slow
 def test_copula_knockoffs_of_binary_columns():
-    """0/1 columns with a Gaussian copula: the hidden scores keep their dependence."""
+    """0/1 columns with a Gaussian copula: the latent scores keep their dependence."""
 
     def make(rng):
         X = (normal_rows(N, ar1(P, RHO), rng) > 0).astype(float)
@@ -174,7 +174,7 @@ def test_fixed_x_knockoffs():
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["other rows", "random columns"])
 def test_broken_knockoffs_lose_control(broken):
-    """The same simulation sees knockoffs that are no knockoffs: rows shuffled, or independent columns."""
+    """The simulation detects copies that are not valid knockoffs: shuffled rows, or independent columns."""
     Sigma = ar1(P, RHO)
     sampler = GaussianKnockoffs(np.zeros(P), Sigma).fit(np.zeros((2, P)))
 

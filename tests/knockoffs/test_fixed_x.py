@@ -1,4 +1,4 @@
-"""Fixed-X knockoffs: Gram identities, rows, rank."""
+"""Fixed-X knockoffs: Gram identities, number of rows, rank."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_gram_identities(s, center, n):
         assert worst_gram_error(X, Xk, sampler.s_) < 1e-8
 
 
-def test_gram_identities_see_a_broken_twin():
-    """The noise drawn without staying orthogonal to X."""
+def test_gram_identities_detect_a_broken_twin():
+    """The noise is not orthogonal to X."""
     X = design(60)
     sampler = FixedXKnockoffs().fit(X)
     Q, _ = np.linalg.qr(RNG(0).standard_normal(X.shape))
@@ -77,6 +77,7 @@ def test_few_rows_are_augmented(center, n):
     X, rng = design(n), RNG(0)
     y = X @ np.ones(P) + rng.standard_normal(n) + 7
     sampler = FixedXKnockoffs(center=center)
+    assert sampler.rows_needed(P) == 2 * P + center
     longer, response = sampler.augment_rows(X, y, rng=rng)
     if n < 2 * P + center:
         assert len(longer) == len(response) == 2 * P + 2 * center
@@ -86,7 +87,7 @@ def test_few_rows_are_augmented(center, n):
     np.testing.assert_array_equal(response[:n], y)
     Xk = sampler.fit(longer).sample(longer, rng=rng)
     assert worst_gram_error(longer, Xk, sampler.s_) < 1e-8
-    if center and len(longer) > n:  # orthogonal to the constant on data rows and on added rows: no intercept leaks
+    if center and len(longer) > n:  # orthogonal to the constants on data rows and on added rows
         assert np.abs(Xk[:n].sum(axis=0)).max() < 1e-8 * np.abs(Xk).sum(axis=0).max()
         assert np.abs(Xk[n:].sum(axis=0)).max() < 1e-8 * np.abs(Xk).sum(axis=0).max()
 
@@ -127,7 +128,7 @@ def test_rank_deficiency_names_the_columns():
 
 def test_other_rows_are_refused():
     sampler = FixedXKnockoffs().fit(design(60))
-    with pytest.raises(ValueError, match="very matrix of fit"):
+    with pytest.raises(ValueError, match="the same matrix as in fit"):
         sampler.sample(design(60, seed=1), rng=RNG(0))
 
 

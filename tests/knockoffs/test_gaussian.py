@@ -23,7 +23,7 @@ from tests.knockoffs.cases import (
 
 P = 8
 N = 40_000
-# 136 second moments of 40,000 rows: the largest error stays below 5.4 standard errors but for one run in 100,000.
+# 136 second moments of 40,000 rows: the largest error exceeds 5.4 standard errors in one of 100,000 runs.
 BOUND = z_bound(2 * P)
 SOLVER = pytest.mark.parametrize("s", ["equi", "sdp", "mvr", "maxent"])
 
@@ -52,7 +52,7 @@ def broken_order(sampler, X, Xk, rng):
 
 
 def broken_variance(sampler, X, Xk, rng):
-    """M = S - S Sigma^-1 S: the 2 forgotten."""
+    """M = S - S Sigma^-1 S: the factor 2 forgotten."""
     M = np.diag(sampler.s_) - sampler.s_[:, None] * sampler._law.A
     values, vectors = np.linalg.eigh((M + M.T) / 2)
     return X - X @ sampler._law.A + rng.standard_normal(X.shape) @ (vectors * np.sqrt(np.maximum(values, 0))).T
@@ -67,7 +67,7 @@ def broken_independence(sampler, X, Xk, rng):
 
 
 @pytest.mark.parametrize("broken", [broken_noise, broken_order, broken_variance, broken_copy, broken_independence])
-def test_moments_see_broken_twins(broken):
+def test_moments_detect_broken_twins(broken):
     rng = np.random.default_rng(1)
     Sigma = uneven(P)
     X = normal_rows(N, Sigma, rng)
@@ -101,7 +101,7 @@ def test_estimated_covariance():
 
 
 @SOLVER
-def test_singular_covariance_is_repaired_once_and_said(s):
+def test_singular_covariance_is_repaired_with_one_warning(s):
     rng = np.random.default_rng(4)
     X = normal_rows(200, ar1(6, 0.5), rng)
     X[:, 1] = X[:, 0]
@@ -124,7 +124,7 @@ def test_regular_covariances_need_no_repair(s, Sigma):
     assert sampler.ridge_ == sampler.jitter_ == 0.0
 
 
-def test_jitter_is_geometric_and_said():
+def test_jitter_grows_tenfold_and_warns():
     vector = np.array([1.0, 2.0, 3.0])
     slightly_negative = np.outer(vector, vector) - 3e-9 * np.diag(vector**2)
     with pytest.warns(NumericalRepairWarning, match="jitter of 1e-08 times each conditional variance"):

@@ -1,4 +1,4 @@
-"""Large tables: float32 in, float32 out, never more than three times the size of X."""
+"""Large tables: float32 in, float32 out, and never more memory than three times that of X."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grip2.knockoffs import CopulaKnockoffs, GaussianKnockoffs
 
 
 def peak(action) -> tuple[int, object]:
-    """Bytes allocated at most while ``action`` ran, beyond those before; NumPy reports its arrays to tracemalloc."""
+    """Peak number of bytes allocated by ``action``, and its result; NumPy reports its arrays to tracemalloc."""
     tracemalloc.start()
     try:
         result = action()

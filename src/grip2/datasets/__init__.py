@@ -1,4 +1,4 @@
-"""Data with a known truth, the paper's real data sets, and tables from files."""
+"""Simulated data with known relevant features, the paper's real data sets, and tables read from files."""
 
 from grip2.datasets.families import make_family
 from grip2.datasets.har import HARTable, load_har

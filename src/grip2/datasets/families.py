@@ -1,4 +1,4 @@
-"""Signals of many kinds, from linear to purely nonlinear, with a known truth: what a method that needs no tuning must face."""
+"""Simulated responses of many kinds, from linear to purely nonlinear: a test bed for methods that claim to need no tuning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from grip2._random import RandomState, generator_from
 from grip2.datasets.synthetic import SimulatedTable, ar1_rows, check_shape, with_noise
-from grip2.errors import Grip2Error
+from grip2.errors import Grip2Error, did_you_mean
 
 Signal = Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
 
@@ -16,24 +16,26 @@ _HIDDEN = 32
 
 
 def _products(Z: np.ndarray, b: np.ndarray, _: np.random.Generator) -> np.ndarray:
+    """A weighted sum of products of disjoint pairs of features."""
     half = Z.shape[1] // 2
-    return (Z[:, :half] * Z[:, half:]) @ b[:half]
+    return np.asarray((Z[:, :half] * Z[:, half:]) @ b[:half])
 
 
 def _interactions(Z: np.ndarray, b: np.ndarray, _: np.random.Generator) -> np.ndarray:
-    """Effects of one half of the features, and, of the same variance, products of each with one of the other half."""
+    """Linear effects of half of the features, plus products of each with one of the other half; both of equal variance."""
     half = Z.shape[1] // 2
-    own, together = Z[:, :half] @ b[:half], (Z[:, :half] * Z[:, half:]) @ b[half:]
-    return own / own.std() + together / together.std()
+    linear, products = Z[:, :half] @ b[:half], (Z[:, :half] * Z[:, half:]) @ b[half:]
+    return np.asarray(linear / linear.std() + products / products.std())
 
 
 def _network(Z: np.ndarray, _: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A random network of two layers: 32 ReLU units with random thresholds, normal weights."""
+    """A random two-layer network: 32 ReLU units with normal weights and random thresholds."""
     inner = rng.standard_normal((Z.shape[1], _HIDDEN)) / np.sqrt(Z.shape[1])
-    return np.maximum(Z @ inner + 0.5 * rng.standard_normal(_HIDDEN), 0.0) @ rng.standard_normal(_HIDDEN)
+    hidden = np.maximum(Z @ inner + 0.5 * rng.standard_normal(_HIDDEN), 0.0)
+    return np.asarray(hidden @ rng.standard_normal(_HIDDEN))
 
 
-# Z are the columns that matter, b their weights.
+# Arguments of a signal: Z, the columns in the support; b, their weights; a generator for any further random numbers.
 FAMILIES: dict[str, Signal] = {
     "linear": lambda Z, b, _: Z @ b,
     "sine": lambda Z, b, _: np.sin(Z @ b / np.sqrt(len(b))),
@@ -58,17 +60,21 @@ def make_family(
 ) -> SimulatedTable:
     """A response of one family of signals on ``n_signals`` of ``p`` normal features with AR(1) covariance.
 
-    The families: "linear", "sine" (of a linear index, as in the paper), "abs" (sum of absolute values), "products" (of
-    disjoint pairs), "signs" (of x_j - 0.5), "network" (a random ReLU network of two layers) and "interactions" (linear in
-    half of the features, which also act in products with the others). Weights have random signs and
-    sizes uniform on [0.5, 1.5]. ``truth`` seeds places and weights, ``random_state`` X and the noise, which is calibrated to
-    ``Var(signal) / sigma^2 = snr``.
+    The families are "linear", "sine" (of a linear index, as in the paper), "abs" (a sum of absolute values), "products" (of
+    disjoint pairs), "signs" (of x_j - 0.5), "network" (a random two-layer ReLU network) and "interactions" (linear in half
+    of the features, plus products of these with the other half). Weights have random signs and absolute values uniform on
+    [0.5, 1.5].
+
+    ``truth`` seeds the choice of the support and of the weights; ``random_state`` seeds X and the noise. The noise variance
+    is set so that ``Var(signal) / sigma^2 = snr``.
     """
     check_shape(n, p, rho, snr)
     if family not in FAMILIES:
-        raise Grip2Error(f"family must be one of {', '.join(FAMILIES)}, got {family!r}.")
+        raise Grip2Error(
+            f"make_family: family must be one of {', '.join(FAMILIES)}, got {family!r}.{did_you_mean(family, FAMILIES)}"
+        )
     if n_signals % 2 or not 2 <= n_signals <= p:
-        raise Grip2Error(f"n_signals must be an even number from 2 to p = {p}, got {n_signals}.")
+        raise Grip2Error(f"make_family: n_signals must be an even number from 2 to p = {p}, got {n_signals}.")
     for_truth = generator_from(truth)
     for_rows, for_noise = generator_from(random_state).spawn(2)
     support = for_truth.choice(p, n_signals, replace=False)

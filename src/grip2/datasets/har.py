@@ -1,6 +1,7 @@
-"""Human activity recognition by smartphone (OpenML 1478), prepared as in appendix C.1; labels are left out.
+"""Human activity recognition by smartphone (OpenML 1478), prepared as in appendix C.1; the class labels are not used.
 
-Anguita et al. (2013), ESANN. Rows are overlapping windows of 30 people: not independent, which the paper ignores.
+Anguita et al. (2013), ESANN. Rows are overlapping time windows of 30 people, so they are not independent; the paper ignores
+this.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ N_FEATURES = 561
 
 @dataclass(frozen=True)
 class HARTable:
-    """Covariates ready for signal injection: float32, every column of mean 0 and deviation 1."""
+    """Covariates for semi-real data: float32, every column with mean 0 and standard deviation 1."""
 
     X: np.ndarray  # (n, p)
     feature_names: tuple[str, ...]
-    n_columns: int  # before screening and grouping
-    n_redundant: int  # near-duplicates dropped by screening
+    n_columns: int  # number of columns before screening and grouping
+    n_redundant: int  # number of near-duplicates dropped by screening
 
 
 def load_har(
@@ -37,11 +38,12 @@ def load_har(
     group_threshold: float = 0.90,
     rows: int | None = None,
 ) -> HARTable:
-    """Covariates of HAR after the paper's mixed-type pipeline, screening and grouping.
+    """Covariates of HAR after screening, grouping and the paper's mixed-type pipeline.
 
-    Read from ``har/har.npz`` in the local folder (``data_home`` or GRIP2_DATA), else by ``fetch_openml``, which keeps a copy
-    there. Representatives of groups are chosen by variance: in the data's own units, because the pipeline leaves all
-    variances at one. ``redundancy_threshold=None`` skips screening and grouping; ``rows`` keeps so many rows, evenly spaced.
+    Read from ``har/har.npz`` in the local folder (``data_home`` or GRIP2_DATA); if it is missing, downloaded by
+    ``fetch_openml``, which keeps a copy in that folder. The representative of a group is the member with the largest
+    variance in the original units, so grouping comes before the pipeline, which scales all variances to one.
+    ``redundancy_threshold=None`` skips screening and grouping. ``rows`` is the number of rows to keep, evenly spaced.
     """
     frame = _raw(data_home)
     if rows is not None:
@@ -61,8 +63,9 @@ def load_har(
 def prepare_mixed(frame: pd.DataFrame) -> tuple[np.ndarray, tuple[str, ...]]:
     """The mixed-type pipeline of appendix C.1: a dense float32 matrix and the names of its columns.
 
-    Numbers: median imputation, standardisation. Categories: most frequent value, one-hot encoding (unseen ones become
-    zeros). Then every column, one-hot ones too, to mean 0 and deviation 1 ("global standardization").
+    Numeric columns: median imputation and standardisation. Categorical columns: missing values become the most frequent
+    category, then one-hot encoding (unseen categories become zeros). Finally every column, including the one-hot ones, is
+    scaled to mean 0 and standard deviation 1 ("global standardization").
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
@@ -77,7 +80,7 @@ def prepare_mixed(frame: pd.DataFrame) -> tuple[np.ndarray, tuple[str, ...]]:
         ("categories", make_pipeline(SimpleImputer(strategy="most_frequent"), one_hot), categorical),
     ]
     pipeline = ColumnTransformer([step for step in steps if step[2]], verbose_feature_names_out=False)
-    # Missing text may be None, which an imputer takes for a category of its own.
+    # Missing text may be None, which the imputer would treat as a category of its own.
     frame = frame.astype(dict.fromkeys(categorical, object)).where(frame.notna(), np.nan)
     X = np.asarray(pipeline.fit_transform(frame), dtype=float)
     X = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-8)
@@ -99,8 +102,8 @@ def _from_openml(folder: Path) -> pd.DataFrame:
         frame = fetch_openml(data_id=OPENML_ID, as_frame=True, data_home=str(folder), parser="auto").data
     except OSError as error:
         raise DataFileError(
-            f"har: {folder / 'har' / 'har.npz'} is not there, and OpenML could not be reached ({error}). "
-            f"Set {VARIABLE} to a folder that holds it, or try again online."
+            f"har: {folder / 'har' / 'har.npz'} does not exist, and OpenML could not be reached ({error}). "
+            f"Set {VARIABLE} to a folder that holds it, or try again with a network connection."
         ) from None
     if frame.shape[1] != N_FEATURES:
         raise DataFileError(f"har: OpenML {OPENML_ID} must have {N_FEATURES} covariates, got {frame.shape[1]}.")

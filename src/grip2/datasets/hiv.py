@@ -25,35 +25,35 @@ POSITIONS = {"PI": 99, "NRTI": 240, "NNRTI": 240}
 MIN_COUNT = 3
 
 _ADDRESS = "https://hivdb.stanford.edu/_wrapper/pages/published_analysis/genophenoPNAS2006"
-# A position holds "." (no sequence), "-" (consensus) or letters: amino acids, i insertion, d deletion.
+# A position holds "." (not sequenced), "-" (consensus) or letters: amino acids, i (insertion), d (deletion).
 _READABLE = re.compile(r"\.|-|[A-Zid]+")
 _COLUMN = re.compile(r"P(\d+)\.[A-Zid]")
 
 
 @dataclass(frozen=True)
 class HIVTable:
-    """One drug's isolates: 0/1 mutation indicators, standardised log fold change, and the position-level truth."""
+    """The isolates tested with one drug: 0/1 mutation indicators, standardised log fold change, and true positions."""
 
     X: np.ndarray  # (n, p)
     y: np.ndarray  # (n,)
     feature_names: tuple[str, ...]  # "P82.V": valine at position 82
-    positions: np.ndarray  # (p,) position of every column
-    true_positions: np.ndarray  # positions of the TSM list
+    positions: np.ndarray  # (p,) the position of each column
+    true_positions: np.ndarray  # positions on the list of treatment-selected mutations
 
     @property
     def support(self) -> np.ndarray:
-        """Columns whose position is on the list of treatment-selected mutations."""
+        """Indices of the columns whose position is on the list of treatment-selected mutations."""
         return np.flatnonzero(np.isin(self.positions, self.true_positions))
 
 
 def load_hiv(
     drug: str, drug_class: str = "PI", data_home: str | Path | None = None, *, rules: str = "paper"
 ) -> HIVTable:
-    """The table of one drug, from a local folder (``data_home`` or GRIP2_DATA) or downloaded once.
+    """The table of one drug, read from a local folder (``data_home`` or GRIP2_DATA) or downloaded once.
 
-    Rows with an unreadable position (lower case, stop codon) are dropped, mixtures set several indicators, columns
-    seen in fewer than three isolates are dropped. ``rules="paper"`` keeps one of each set of equal columns (appendix
-    C.2); ``"vignette"``, the rule of the R package's vignette and of Barber & Candes (2015), drops all of them.
+    Rows with an unreadable position (lower case, stop codon) are dropped, a mixture sets several indicators, and mutations
+    found in fewer than three isolates are dropped. ``rules`` says what happens to columns that are equal: "paper" keeps
+    one of each set (appendix C.2); "vignette" drops all of them, as the R package's vignette and Barber & Candes (2015) do.
     """
     if drug_class not in DRUGS:
         raise Grip2Error(f"load_hiv: drug_class must be one of {', '.join(DRUGS)}, got {drug_class!r}.")
@@ -86,7 +86,10 @@ def position_of(name: str) -> int:
 
 @lru_cache(maxsize=3)
 def _isolates(path: Path, _changed: int, drug_class: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Mutation indicators and fold changes of all readable isolates of a class."""
+    """Mutation indicators and fold changes of all readable isolates of a drug class.
+
+    ``_changed``, the time of the file's last change, is part of the cache key.
+    """
     frame = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
     positions = [f"P{k}" for k in range(1, POSITIONS[drug_class] + 1)]
     absent = [name for name in (*DRUGS[drug_class], *positions) if name not in frame.columns]
@@ -126,20 +129,20 @@ def _cohort(indicators: pd.DataFrame, fold_change: np.ndarray, rules: str) -> tu
     measured = np.isfinite(fold_change)
     X = indicators[measured]
     X = X.loc[:, (X.sum(axis=0) >= MIN_COUNT).to_numpy()]
-    # Indicators that are correlated to within 1e-4 of 1, the vignette's test, are equal.
+    # The vignette drops columns whose correlation is within 1e-4 of 1; for indicators this means that they are equal.
     equal = X.T.duplicated(keep="first" if rules == "paper" else False).to_numpy()
     y = np.log(fold_change[measured])
     return X.loc[:, ~equal], (y - y.mean()) / (y.std() + 1e-8)
 
 
 def _true_positions(path: Path, largest: int) -> np.ndarray:
-    """Positions of the list: one line each, the position, a tab, the amino acids."""
+    """Positions on the list, whose lines hold a position, a tab and the amino acids."""
     found = []
     for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), start=1):
         first = line.split("\t")[0].strip()
         if not first.isdigit() or not 1 <= int(first) <= largest:
             raise DataFileError(
-                f"{path}, line {number}: a position from 1 to {largest} must stand first, got {line[:30]!r}."
+                f"{path}, line {number}: a line must start with a position from 1 to {largest}, got {line[:30]!r}."
             )
         found.append(int(first))
     if not found:

@@ -1,4 +1,4 @@
-"""Semi-real data (section 4.2, appendix C.1): real covariates, a response injected by a random two-layer ReLU network."""
+"""Semi-real data (section 4.2, appendix C.1): real covariates and a response simulated by a random two-layer ReLU network."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from grip2.errors import Grip2Error
 
 @dataclass(frozen=True)
 class SemiRealTable:
-    """Given covariates with an injected response, and the support it was injected on."""
+    """The given covariates, a simulated ("injected") response, and the features it depends on."""
 
     X: np.ndarray  # (n, p), as given
     y: np.ndarray  # (n,)
-    support: np.ndarray  # indices of the features that matter
+    support: np.ndarray  # indices of the features that y depends on
     signal: np.ndarray  # (n,) the noiseless mean of y
 
 
@@ -33,10 +33,10 @@ def make_semireal(
 ) -> SemiRealTable:
     """``y = relu(X_S W1) W2 + noise`` with standard Gaussian weights and ``Var(signal) / sigma^2 = snr``.
 
-    ``S`` holds ``ceil(share * p)`` columns; ``support`` seeds its choice alone (or lists the columns), so that it is the
-    same in every trial, while ``random_state`` seeds weights and noise, which are redrawn (appendix C.1: "we repeat
-    injection independently across trials"). ``weights`` seeds the weights apart: given, only the noise is redrawn. The
-    paper does not give the width of the injected network; ``hidden`` is ours.
+    The support ``S`` holds ``ceil(share * p)`` columns. ``support`` seeds the choice of these columns only (or lists them), so
+    the support is the same in every trial. ``random_state`` seeds weights and noise, which are redrawn (appendix C.1: "we
+    repeat injection independently across trials"). If ``weights`` is given, it seeds the weights separately, and only the
+    noise is redrawn. The paper does not state the width of the network; the default of ``hidden`` is our choice.
     """
     X = np.asarray(X)
     if X.ndim != 2:
@@ -60,7 +60,7 @@ def make_semireal(
 
 def _support(p: int, share: float, support: RandomState | np.ndarray) -> np.ndarray:
     if not isinstance(support, np.ndarray):
-        # Rounding before ceil: 0.2 * 5 * k must not become one more by a binary fraction.
+        # Round before ceil: floating-point error in share * p must not add a feature (0.07 * 100 > 7).
         size = math.ceil(round(share * p, 9))
         return np.sort(generator_from(support).choice(p, size, replace=False))
     chosen = np.unique(support.astype(int))

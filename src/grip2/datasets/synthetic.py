@@ -1,4 +1,4 @@
-"""Simulated tables with a known truth: the paper's sine index model (section 4.1) and the demo's hidden interactions."""
+"""Simulated tables with known relevant features: the paper's sine index model (section 4.1) and the demo's interactions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from grip2.errors import Grip2Error
 
 @dataclass(frozen=True)
 class SimulatedTable:
-    """A table, its response, the truth, and the covariance it was drawn with (for exact knockoffs)."""
+    """A table, its response, the features it depends on, and the true covariance of the rows (for exact knockoffs)."""
 
     X: np.ndarray  # (n, p)
     y: np.ndarray  # (n,)
-    support: np.ndarray  # indices of the features that matter
+    support: np.ndarray  # indices of the features that y depends on
     covariance: np.ndarray  # (p, p)
     signal: np.ndarray  # (n,) the noiseless mean of y
 
@@ -33,11 +33,11 @@ def make_ar1(
 ) -> SimulatedTable:
     """The paper's synthetic experiment: ``Y = sin(X'beta / sqrt|S|) + noise``, X normal with AR(1) covariance.
 
-    Every ``spacing``-th feature is in the support S, so each is flanked by highly correlated decoys, and
-    ``beta_S ~ N(0, I)``. The noise is calibrated to ``Var(signal) / sigma^2 = snr`` on the rows drawn.
+    Every ``spacing``-th feature is in the support S, so each has highly correlated null neighbours, and ``beta_S ~ N(0, I)``.
+    The noise variance is set so that ``Var(signal) / sigma^2 = snr`` on the simulated rows.
 
-    ``coefficients`` seeds beta alone: "we fix the support S and coefficient vector beta across trials, while resampling X
-    and the noise", which ``random_state`` seeds.
+    ``coefficients`` seeds beta, ``random_state`` seeds X and the noise: "we fix the support S and coefficient vector beta
+    across trials, while resampling X and the noise".
     """
     check_shape(n, p, rho, snr)
     support = np.arange(0, p, spacing)
@@ -57,13 +57,15 @@ def make_hidden_interactions(
     n_signals: int = 20,
     random_state: RandomState = None,
 ) -> SimulatedTable:
-    """A signal no linear method sees: half of the support enters as absolute values, half as products of pairs.
+    """A signal without linear effects: half of the support enters as absolute values, half as products of pairs.
 
-    Each term is uncorrelated with every feature, so a lasso has nothing to find. Places and weights are random.
+    Each term is uncorrelated with every feature, so a lasso cannot find it. The support and the weights are random.
     """
     check_shape(n, p, rho, snr)
     if n_signals % 4 or n_signals > p:
-        raise Grip2Error(f"n_signals must be a multiple of 4 of at most p = {p}, got {n_signals}.")
+        raise Grip2Error(
+            f"make_hidden_interactions: n_signals must be a multiple of 4 and at most p = {p}, got {n_signals}."
+        )
     for_truth, for_rows, for_noise = generator_from(random_state).spawn(3)
     X = ar1_rows(n, p, rho, for_rows)
     chosen = for_truth.choice(p, n_signals, replace=False)
@@ -82,7 +84,7 @@ def ar1_covariance(p: int, rho: float) -> np.ndarray:
 
 
 def ar1_rows(n: int, p: int, rho: float, rng: np.random.Generator) -> np.ndarray:
-    """Independent rows from N(0, AR(1)), column by column from the left."""
+    """Independent rows from N(0, Sigma) with AR(1) covariance, generated column by column."""
     X = rng.standard_normal((n, p))
     step = np.sqrt(1 - rho**2)
     for j in range(1, p):
@@ -93,12 +95,14 @@ def ar1_rows(n: int, p: int, rho: float, rng: np.random.Generator) -> np.ndarray
 def with_noise(
     X: np.ndarray, signal: np.ndarray, support: np.ndarray, rho: float, snr: float, rng: np.random.Generator
 ) -> SimulatedTable:
+    """The table with Gaussian noise added to the signal, scaled to the signal-to-noise ratio ``snr``."""
     sigma = np.sqrt(signal.var() / snr)
     y = signal + sigma * rng.standard_normal(len(X))
     return SimulatedTable(X, y, support, ar1_covariance(X.shape[1], rho), signal)
 
 
 def check_shape(n: int, p: int, rho: float, snr: float) -> None:
+    """Raise unless the parameters shared by all simulators are in range."""
     if n < 2 or p < 2:
         raise Grip2Error(f"n and p must be at least 2, got n={n}, p={p}.")
     if not -1 < rho < 1:

@@ -1,4 +1,4 @@
-"""Tables from CSV, Parquet and Feather files, made ready for selection; every error names the place and the remedy."""
+"""Tables read from CSV, Parquet and Feather files and prepared for selection; every error says where, and what to do."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ READERS = {
     ".feather": "feather", ".arrow": "feather",
 }  # fmt: skip
 
-# A text column with more distinct values than this share of the rows is an identifier, not a category.
+# A text column with more distinct values than this many, or than this share of the rows, is an identifier, not a category.
 MAX_CATEGORY_SHARE = 0.5
 MAX_CATEGORIES = 50
 
 
 class TableError(Grip2Error):
-    """A table that cannot be used as it is; the message says why and what to do."""
+    """A table that cannot be used; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class PreparedTable:
-    """Numeric features, the response (None without a target), and notices of everything that was changed on the way."""
+    """Numeric features, the response (None without a target), and a notice of every change made to the table."""
 
     X: pd.DataFrame
     y: pd.Series | None
@@ -37,7 +37,7 @@ class PreparedTable:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a table; the format is told by the file's ending."""
+    """Read a table; the file's ending determines the format."""
     path = Path(path)
     kind = READERS.get(path.suffix.lower())
     if kind is None:
@@ -68,7 +68,7 @@ def read_table(path: Path) -> pd.DataFrame:
 def prepare(
     frame: pd.DataFrame, target: str | None, *, drop: Sequence[str] = (), impute: bool = False
 ) -> PreparedTable:
-    """Split off the target, drop columns, fill or refuse missing values, and encode text columns."""
+    """Separate the target, drop columns, impute or refuse missing values, and encode text columns."""
     names = list(frame.columns)
     unused = [*drop] if target is None else [target, *drop]
     for name in unused:
@@ -78,7 +78,7 @@ def prepare(
     y = None if target is None else _target(frame[target])
     X = frame.drop(columns=unused)
     if X.shape[1] == 0:
-        raise TableError(f"no columns are left beside the target {target!r}.")
+        raise TableError(f"no columns are left besides the target {target!r}.")
     X = _impute(X, notices) if impute else _refuse_missing(X)
     X = _encode_text(X, notices)
     if X.shape[1] == 0:
@@ -102,14 +102,14 @@ def _read(path: Path, kind: str) -> pd.DataFrame:
         if separator not in head:
             raise Grip2Error("its first line holds a single column; expected names separated by commas")
         file.seek(0)
-        rows = csv.reader(file, delimiter=separator)
-        names, first = next(rows), next(rows, [])
+        lines = csv.reader(file, delimiter=separator)
+        names, first = next(lines), next(lines, [])
     _check_header(names, first)
     return pd.read_csv(path, sep=separator, encoding="utf-8", index_col=False)
 
 
 def _check_header(names: list[str], first: list[str]) -> None:
-    """Refuse what pandas would pass over: names given twice, no name, and rows of another length than the header."""
+    """Raise for errors that pandas would silently accept: repeated or empty names, rows longer or shorter than the header."""
     repeated = sorted({name for name in names if names.count(name) > 1 and name})
     if repeated:
         raise Grip2Error(f"column names occur more than once: {', '.join(repeated[:10])}")
@@ -152,7 +152,7 @@ def _refuse_missing(X: pd.DataFrame) -> pd.DataFrame:
         listed = ", ".join(f"{name} ({count})" for name, count in missing.head(10).items())
         more = f" and {len(missing) - 10} more columns" if len(missing) > 10 else ""
         raise TableError(
-            f"missing values in {listed}{more}. Give --impute to fill them with the median (numbers) or the most "
+            f"missing values in {listed}{more}. Use --impute to fill them with the median (numbers) or the most "
             "frequent value (text), or remove them first."
         )
     return X
@@ -176,10 +176,9 @@ def _impute(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
 
 
 def _encode_text(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
-    """One 0/1 column per value but the most frequent, named ``column=value``.
+    """One 0/1 column named ``column=value`` for every value except the most frequent one, the reference.
 
-    The last value is determined by the others, so with all of them every one would be redundant given the rest, and
-    no method could call any of them important.
+    With a column for every value, each would be determined by the others, and none could be important given the rest.
     """
     parts: list[pd.DataFrame] = []
     for name in X.columns:
@@ -203,7 +202,7 @@ def _encode_text(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
     encoded_table = pd.concat(parts, axis=1)
     if encoded_table.columns.duplicated().any():
         clash = encoded_table.columns[encoded_table.columns.duplicated()][0]
-        raise TableError(f"encoding text columns makes the name {clash!r} twice; rename one of them.")
+        raise TableError(f"encoding text columns gives two columns the name {clash!r}; rename one of them.")
     return encoded_table
 
 
@@ -219,7 +218,7 @@ def _target(y: pd.Series) -> pd.Series:
     if _is_number(y) and not pd.api.types.is_bool_dtype(y):
         return y.astype(float) if pd.api.types.is_float_dtype(y) else y
     if pd.api.types.is_datetime64_any_dtype(y):
-        raise TableError(f"the target {y.name!r} holds dates; turn them into numbers first.")
+        raise TableError(f"the target {y.name!r} holds dates; convert them to numbers first.")
     if _too_many(y.nunique(), len(y)):
         raise TableError(
             f"the target {y.name!r} is text with {y.nunique()} distinct values (such as {y.iloc[0]!r}): damaged numbers or "
@@ -228,9 +227,9 @@ def _target(y: pd.Series) -> pd.Series:
     return y.astype(str)
 
 
-def _too_many(distinct: int, rows: int) -> bool:
-    """More distinct texts than categories have."""
-    return distinct > min(MAX_CATEGORIES, max(5, MAX_CATEGORY_SHARE * rows))
+def _too_many(n_distinct: int, n_rows: int) -> bool:
+    """Whether a text column has too many distinct values to be a category."""
+    return n_distinct > min(MAX_CATEGORIES, max(5, MAX_CATEGORY_SHARE * n_rows))
 
 
 def _first_line(error: Exception) -> str:

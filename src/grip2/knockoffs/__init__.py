@@ -1,17 +1,43 @@
-"""Knockoff constructions: samplers of synthetic twins of the features that know nothing of the response."""
+"""Knockoff samplers: they draw synthetic copies of the features without looking at the response.
 
-from grip2.knockoffs.base import KnockoffSampler, NumericalRepairWarning
-from grip2.knockoffs.copula import CopulaKnockoffs
-from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
-from grip2.knockoffs.fixed_x import FixedXKnockoffs
-from grip2.knockoffs.gaussian import GaussianKnockoffs
+The public samplers are those of the registry. Everything is imported when first used, so that listing the names is fast.
+"""
 
-__all__ = [
-    "CopulaKnockoffs",
-    "FixedXKnockoffs",
-    "GaussianKnockoffs",
-    "KnockoffDiagnostics",
-    "KnockoffSampler",
-    "NumericalRepairWarning",
-    "diagnose",
-]
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from grip2.knockoffs.registry import SAMPLERS
+
+if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getattr__; a sampler missing here has type Any
+    from grip2.knockoffs.base import KnockoffSampler as KnockoffSampler
+    from grip2.knockoffs.base import NumericalRepairWarning as NumericalRepairWarning
+    from grip2.knockoffs.copula import CopulaKnockoffs as CopulaKnockoffs
+    from grip2.knockoffs.diagnostics import KnockoffDiagnostics as KnockoffDiagnostics
+    from grip2.knockoffs.diagnostics import diagnose as diagnose
+    from grip2.knockoffs.fixed_x import FixedXKnockoffs as FixedXKnockoffs
+    from grip2.knockoffs.gaussian import GaussianKnockoffs as GaussianKnockoffs
+
+# Public name -> module.
+_WHERE = {
+    **{entry.location.partition(":")[2]: entry.location.partition(":")[0] for entry in SAMPLERS.own_entries()},
+    "KnockoffSampler": "grip2.knockoffs.base",
+    "NumericalRepairWarning": "grip2.knockoffs.base",
+    "KnockoffDiagnostics": "grip2.knockoffs.diagnostics",
+    "diagnose": "grip2.knockoffs.diagnostics",
+}
+
+__all__ = sorted(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""What a knockoff sampler is: ``fit`` learns the distribution of X, ``sample`` draws knockoffs of given rows.
+"""The base class of knockoff samplers: ``fit`` learns the distribution of X, ``sample`` draws knockoffs of given rows.
 
 Samplers never see the response.
 """
@@ -20,32 +20,37 @@ _BLOCK_BYTES = 8_000_000
 
 
 class NumericalRepairWarning(UserWarning):
-    """A matrix had to be changed a little before it could be used; the text names by how much and what follows."""
+    """A matrix had to be changed slightly before it could be used; the text says by how much, and the effect on the FDR."""
 
 
 class KnockoffSampler(BaseEstimator, ABC):
-    """Base of all samplers.
+    """Base class of all samplers.
 
-    A subclass implements ``fit`` (sets ``covariance_`` and ``s_``, calls ``_remember_columns``, does every
-    factorisation once) and ``_sample``. The generator it gets there is a private stream: a caller who seeds
-    data and sampler alike is safe.
+    A subclass implements three methods. ``fit`` sets ``covariance_`` and ``s_``, does every factorisation once and ends
+    with ``_remember_columns``. ``_sample`` draws the knockoffs; its generator is a private stream, so that data simulated
+    from the same seed share no random numbers with their knockoffs. ``assumptions`` lists, after ``fit``, what the
+    false discovery rate guarantee rests on, in plain words.
 
-    After ``fit``, ``assumptions()`` lists in plain words what the false discovery rate guarantee rests on.
+    What a sampler can do is declared by the class attributes below; callers read them and never ask for the class.
     """
 
-    # True where X is a fixed matrix: knockoffs of other rows make no sense, and only statistics that see the
-    # data through Gram matrices are covered by a proof.
+    # True: X is a fixed matrix. Knockoffs exist for the rows of ``fit`` only, and the guarantee is proven only for
+    # statistics that use the data through Gram matrices.
     fixed_x: ClassVar[bool] = False
-    # True where `augment_rows` can extend the data to the rows that the construction needs.
+    # True: ``augment_rows`` adds rows to a table that has fewer than ``rows_needed``.
     augments_rows: ClassVar[bool] = False
 
     covariance_: np.ndarray
     s_: np.ndarray
     n_features_in_: int
 
+    # State after construction; ``_remember_columns`` changes both.
+    _fitted: bool = False
+    _fitted_names: list[str] | None = None
+
     @abstractmethod
     def fit(self, X: np.ndarray, y: None = None) -> Self:
-        """Learn what is needed to sample; ``y`` is ignored, for scikit-learn's sake."""
+        """Learn what ``sample`` needs. ``y`` is ignored; scikit-learn's pipelines pass it."""
 
     @abstractmethod
     def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -55,10 +60,21 @@ class KnockoffSampler(BaseEstimator, ABC):
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""
 
+    def rows_needed(self, p: int) -> int:
+        """The fewest rows from which knockoffs of ``p`` columns can be sampled; 0 where there is no such limit."""
+        return 0
+
+    def augment_rows(self, X: np.ndarray, y: np.ndarray, *, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """The data to fit and score: extended to ``rows_needed`` where ``augments_rows`` is True, else unchanged.
+
+        Added rows carry Gaussian noise in ``y``: call this only for a response with Gaussian noise.
+        """
+        return X, y
+
     def sample(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
         """One knockoff copy of ``X``: same shape, drawn without looking at any response."""
         who = type(self).__name__
-        if not hasattr(self, "n_features_in_"):
+        if not self._fitted:
             raise Grip2Error(f"{who}: call fit before sample.")
         self._check_names(X, who)
         X = as_matrix(X, who)
@@ -66,21 +82,14 @@ class KnockoffSampler(BaseEstimator, ABC):
             raise Grip2Error(f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {X.shape}.")
         return self._sample(X, stream(rng, "knockoffs"))
 
-    def rows_needed(self, n_features: int) -> int:
-        """Rows without which knockoffs of so many features cannot be made."""
-        return 0
-
-    def augment_rows(self, X: np.ndarray, y: np.ndarray, *, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """The data with as many rows as needed; unchanged here."""
-        return X, y
-
     def _remember_columns(self, X: object, p: int) -> None:
-        """Number and names of the columns of ``fit``: ``sample`` refuses a table with other ones, or in another order."""
+        """Mark the sampler as fitted on these columns; ``sample`` refuses a table with other names or another order."""
         self.n_features_in_ = p
-        self._names = _column_names(X)
+        self._fitted_names = _column_names(X)
+        self._fitted = True
 
     def _check_names(self, X: object, who: str) -> None:
-        fitted, given = getattr(self, "_names", None), _column_names(X)
+        fitted, given = self._fitted_names, _column_names(X)
         if fitted is None or given is None or len(fitted) != len(given) or fitted == given:
             return
         j = next(j for j, (a, b) in enumerate(zip(fitted, given, strict=True)) if a != b)
@@ -91,13 +100,13 @@ class KnockoffSampler(BaseEstimator, ABC):
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_features_in_")
+        return self._fitted
 
 
 def as_matrix(X: object, who: str, *, name: str = "X") -> np.ndarray:
     """X as a matrix of finite numbers; float32 stays float32, everything else becomes float64.
 
-    ``name`` is what error messages call it.
+    Error messages call the matrix ``name``.
     """
     if issparse(X):
         raise Grip2Error(f"{who}: {name} must be a dense array, got a sparse one. Convert it: {name}.toarray().")
@@ -115,9 +124,9 @@ def as_matrix(X: object, who: str, *, name: str = "X") -> np.ndarray:
             raise Grip2Error(
                 f"{who}: {name} must hold numbers, got {error}. Encode categories as numbers first."
             ) from None
-    for rows in row_blocks(matrix):
-        if not np.isfinite(matrix[rows]).all():
-            bad = np.flatnonzero(~np.isfinite(matrix[rows]).all(axis=0))
+    for block in row_blocks(matrix):
+        if not np.isfinite(matrix[block]).all():
+            bad = np.flatnonzero(~np.isfinite(matrix[block]).all(axis=0))
             raise Grip2Error(
                 f"{who}: {name} must be finite, got NaN or infinity in {column_list(X, bad)}. Impute or drop them first."
             )
@@ -125,7 +134,7 @@ def as_matrix(X: object, who: str, *, name: str = "X") -> np.ndarray:
 
 
 def _refuse_missing(X: object, matrix: np.ndarray, who: str, name: str) -> None:
-    """None and pandas' NA, which numpy cannot turn into numbers."""
+    """Raise where the matrix holds None or pandas' NA, which NumPy cannot turn into numbers."""
     missing = np.frompyfunc(lambda value: value is None or type(value).__name__ == "NAType", 1, 1)
     bad = np.flatnonzero(missing(matrix).astype(bool).any(axis=0))
     if len(bad):
@@ -135,7 +144,7 @@ def _refuse_missing(X: object, matrix: np.ndarray, who: str, name: str) -> None:
 
 
 def refuse_constant(X: object, constant: np.ndarray, who: str) -> None:
-    """Raises where the mask ``constant`` names a column: it has no knockoff that differs from it."""
+    """Raise if any column is marked in the mask ``constant``: every knockoff of a constant column equals it."""
     columns = np.flatnonzero(constant)
     if len(columns):
         what, remedy = ("a constant", "Drop it.") if len(columns) == 1 else ("constant", "Drop them.")
@@ -148,7 +157,7 @@ def _column_names(X: object) -> list[str] | None:
 
 
 def column_list(X: object, columns: np.ndarray, limit: int = 5) -> str:
-    """Columns for an error message: by name where X is a data frame, by position otherwise."""
+    """The columns as an error message lists them: by name if X is a data frame, by position otherwise."""
     names = getattr(X, "columns", None)
     shown = [str(names[j]) if names is not None else str(j) for j in columns[:limit]]
     more = f" and {len(columns) - limit} more" if len(columns) > limit else ""
@@ -156,7 +165,7 @@ def column_list(X: object, columns: np.ndarray, limit: int = 5) -> str:
 
 
 def row_blocks(X: np.ndarray) -> Iterator[slice]:
-    """Slices of rows small enough that a few float64 copies of a block are nothing beside X."""
+    """Slices of consecutive rows, each so small that a few float64 copies of it need little memory beside X."""
     step = max(64, _BLOCK_BYTES // (8 * X.shape[1]))
     for start in range(0, len(X), step):
         yield slice(start, min(start + step, len(X)))

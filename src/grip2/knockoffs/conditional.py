@@ -1,4 +1,4 @@
-"""The law of Xk given X for jointly Gaussian (X, Xk): factorised once, drawn from as often as wanted (appendix B.1)."""
+"""The distribution of Xk given X for jointly Gaussian (X, Xk): factorised once, sampled any number of times (appendix B.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grip2.errors import Grip2Error
 from grip2.knockoffs.base import NumericalRepairWarning
 from grip2.knockoffs.s_matrix._scale import cholesky_factor
 
-# First jitter tried and last one accepted, relative to the conditional variances.
+# The first jitter tried and the largest one accepted, relative to the conditional variances.
 _FIRST_JITTER, _LAST_JITTER = 1e-12, 1e-4
 
 
@@ -23,7 +23,7 @@ class ConditionalGaussian:
 
     def __init__(self, mean: np.ndarray, Sigma: np.ndarray, s: np.ndarray, *, who: str) -> None:
         self.mean = mean
-        # A = Solve(Sigma, S), after scaling to correlations: units must not decide the accuracy.
+        # A = Solve(Sigma, S), solved on the correlation scale so that accuracy does not depend on the columns' units.
         root = np.sqrt(np.diag(Sigma))
         solved = cho_solve(cho_factor(Sigma / root[:, None] / root, lower=True), np.diag(s / root))
         self.A = solved / root[:, None]
@@ -32,7 +32,7 @@ class ConditionalGaussian:
         self.C, self.jitter = jittered_cholesky((M + M.T) / 2, who=who)
 
     def astype(self, dtype: np.dtype) -> ConditionalGaussian:
-        """The same law with arrays of another precision, for one call of ``sample``."""
+        """The same distribution with arrays of another precision, for one call of ``sample``."""
         copy = object.__new__(ConditionalGaussian)
         copy.mean, copy.A, copy.C = (array.astype(dtype, copy=False) for array in (self.mean, self.A, self.C))
         copy.jitter = self.jitter
@@ -45,19 +45,20 @@ class ConditionalGaussian:
         drawn = noise @ self.C.T
         drawn += X
         drawn -= (X - self.mean) @ self.A
-        return drawn
+        return np.asarray(drawn)
 
 
 def jittered_cholesky(M: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
-    """Lower C with ``C C^T = M + jitter * diag(M)``; the jitter is 0 where M allows, and grows tenfold until it does.
+    """Lower triangular C with ``C C^T = M + jitter * diag(M)``, and the jitter.
 
-    Relative to the diagonal, because conditional variances may differ by many decades and a constant would
-    drown the small ones. Warns when the jitter is not 0.
+    The jitter is 0 if M can be factorised; otherwise it grows tenfold until M can. It is relative to the diagonal because
+    conditional variances may differ by many orders of magnitude, and an absolute jitter would swamp the small ones. Warns
+    when the jitter is not 0.
     """
     diagonal = np.diag(M)
     root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     scaled = M / root[:, None] / root
-    free = np.flatnonzero(diagonal > 0)  # s_j = 0: the knockoff equals its original, no noise to draw
+    free = np.flatnonzero(diagonal > 0)  # where s_j = 0 the knockoff equals its original: no noise
     C = np.zeros_like(M)
     jitter = 0.0
     while jitter <= _LAST_JITTER:
@@ -73,9 +74,9 @@ def jittered_cholesky(M: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
         )
     if jitter:
         warnings.warn(
-            f"{who}: a jitter of {jitter:.0e} times each conditional variance was needed to factorise the law of the "
-            "knockoffs. Their variances are too large by at most that share: an effect on the false discovery rate "
-            "of that size.",
+            f"{who}: a jitter of {jitter:.0e} times each conditional variance was needed to factorise the conditional "
+            "covariance of the knockoffs. Their variances are too large by at most that fraction, and the effect on the "
+            "false discovery rate is of that size.",
             NumericalRepairWarning,
             stacklevel=4,
         )

@@ -1,4 +1,7 @@
-"""Gaussian copula knockoffs (appendix B.2): any margins, Gaussian dependence; both learned from X, so approximate."""
+"""Gaussian copula knockoffs (appendix B.2): any marginal distributions, Gaussian dependence.
+
+Approximate, because marginal distributions and dependence are both estimated from X.
+"""
 
 from __future__ import annotations
 
@@ -23,49 +26,55 @@ from grip2.knockoffs.covariance import (
 )
 from grip2.knockoffs.gaussian import repairs
 from grip2.knockoffs.latent import Cells, latent_moments
-from grip2.knockoffs.margins import learn_margin
+from grip2.knockoffs.marginals import learn_marginal
 from grip2.knockoffs.s_matrix import choose_s
 
-# Correlations of hidden scores are estimated from at most this many rows; the error stays near 1 / sqrt(10,000).
+# Correlations of latent normal scores are estimated from at most this many rows: the standard error is about 1 / sqrt(10,000).
 _LATENT_ROWS = 10_000
-# Sweeps of the Gibbs sampler before a draw counts, from a start of random ranks.
+# Burn-in sweeps of the Gibbs sampler for each draw; it starts from randomised ranks.
 _SWEEPS = 10
 
 
 class CopulaKnockoffs(KnockoffSampler):
-    """Second-order knockoffs of normal scores, mapped back to the observed margins.
+    """Second-order knockoffs of the normal scores, mapped back to the observed marginal distributions.
 
     Parameters
     ----------
     s : {"mvr", "maxent", "sdp", "equi"} or array
-        How the diagonal of S is chosen, or its values, in the space of the normal scores.
+        The solver that chooses the diagonal of S, or its values on the scale of the normal scores.
     extra_shrinkage : float
-        Added to Ledoit-Wolf's weight of ``mu I`` (appendix B.2; the paper calls it small and gives no value); unused
-        where ``shrinkage`` does without Ledoit-Wolf. 0.01 keeps the smallest eigenvalue of a collinear table near
-        0.01, at the price of correlations that are 1 % too small.
+        Added to Ledoit-Wolf's weight on ``mu I`` (appendix B.2; the paper calls it small and gives no value). Has no
+        effect where ``shrinkage`` does not use Ledoit-Wolf. 0.01 keeps the smallest eigenvalue of a collinear table
+        near 0.01, at the cost of correlations that are 1 % too small.
     discrete : {"latent", "ranks", "interpolate"}
-        What is done with discrete columns: those whose values occur four times or more on average, or are whole numbers
-        with a repeat. "latent" and "ranks" keep knockoffs on observed values.
-        "latent": the normal score of a row is drawn from the cell of its value given all other columns, and the
-        correlations are those of the scores (stochastic EM). Exact for a Gaussian copula up to estimation. The same
-        is done for spiked columns, which are continuous but for a value that 1 % of the rows or more share.
-        "ranks": the score is drawn from the cell by itself, as in the paper (randomised ranks). Faster; too weak
-        dependence between discrete or spiked columns.
-        "interpolate": the paper's randomised ranks and linear interpolation for every column, which invents values.
+        How discrete columns are treated. A column is discrete if its values occur four times or more on average, or if
+        all values are whole numbers and at least one repeats. With "latent" and "ranks", knockoffs of a discrete column
+        take observed values only.
+
+        - "latent": each value stands for an interval (cell) of normal scores. The score of a row is drawn from its cell
+          given all other columns, and the correlations are those of the scores (stochastic EM). Exact for a Gaussian
+          copula up to estimation error. Spiked columns, which are continuous except for one value shared by 1 % of the
+          rows or more, are treated in the same way.
+        - "ranks": the score is drawn uniformly from its cell, ignoring the other columns, as in the paper (randomised
+          ranks). Faster, but the dependence between discrete or spiked columns comes out too weak.
+        - "interpolate": the paper's randomised ranks and linear interpolation for every column, which produces values
+          between the observed ones.
     clip : float
-        Ranks are kept in [clip, 1 - clip] before the probit (appendix B.2).
+        Ranks are clipped to [clip, 1 - clip] before the probit transform (appendix B.2).
     shrinkage : {"least", "ledoit_wolf"}
-        How the correlations of the scores are shrunk. "least": only as much as keeps their smallest eigenvalue at
-        0.01, usually not at all; the paper's rule where there are fewer than 2p rows. "ledoit_wolf": the paper's rule
-        (Ledoit-Wolf plus ``extra_shrinkage``) for any number of rows, which loses control of the false discovery
-        rate where nulls sit next to strong features of one sign.
+        How the correlations of the scores are shrunk.
+
+        - "least": just enough to keep their smallest eigenvalue at 0.01, usually not at all; with fewer than 2p rows the
+          paper's rule is used instead.
+        - "ledoit_wolf": the paper's rule (Ledoit-Wolf plus ``extra_shrinkage``) for any number of rows. It loses control
+          of the false discovery rate where null features are correlated with strong features whose effects share a sign.
 
     Attributes
     ----------
-    covariance_, s_ : in the space of the normal scores.
-    shrinkage_ : total weight of no correlation in ``covariance_``.
+    covariance_, s_ : covariance and diagonal of S on the scale of the normal scores.
+    shrinkage_ : total weight on zero correlation in ``covariance_``.
     discrete_columns_ : (p,) bool, the columns whose knockoffs take observed values only.
-    spiked_columns_ : (p,) bool, the other columns with a value that 1 % of the rows or more share.
+    spiked_columns_ : (p,) bool, the continuous columns with a value that 1 % of the rows or more share.
     ridge_, jitter_ : relative size of the numerical repairs, 0.0 when none was needed.
     """
 
@@ -84,7 +93,7 @@ class CopulaKnockoffs(KnockoffSampler):
         self.shrinkage = shrinkage
 
     def fit(self, X: np.ndarray, y: None = None) -> Self:
-        """Learn margins and the covariance of the normal scores, choose s, factorise."""
+        """Estimate the marginal distributions and the covariance of the normal scores, choose s, factorise."""
         who = type(self).__name__
         self._check_parameters(who)
         matrix = as_matrix(X, who)
@@ -93,9 +102,9 @@ class CopulaKnockoffs(KnockoffSampler):
         check_not_constant(X, *mean_and_scale(matrix), who)
         p = matrix.shape[1]
         observed = self.discrete != "interpolate"
-        self.margins_ = [learn_margin(matrix[:, j], discrete=observed) for j in range(p)]
-        self.discrete_columns_ = np.array([margin.discrete for margin in self.margins_])
-        self.spiked_columns_ = np.array([margin.spiked for margin in self.margins_])
+        self.marginals_ = [learn_marginal(matrix[:, j], discrete=observed) for j in range(p)]
+        self.discrete_columns_ = np.array([marginal.discrete for marginal in self.marginals_])
+        self.spiked_columns_ = np.array([marginal.spiked for marginal in self.marginals_])
         Sigma, self.shrinkage_ = shrink_by(self.shrinkage, self._moments(matrix), self.extra_shrinkage)
         self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
         self.s_ = choose_s(self.s, self.covariance_, who=who)
@@ -115,11 +124,11 @@ class CopulaKnockoffs(KnockoffSampler):
             raise Grip2Error(f"{who}: clip must be in (0, 0.5), got {self.clip}.")
 
     def _moments(self, X: np.ndarray) -> Scatter:
-        """Moments of the normal scores of the rows of X."""
-        # fit takes no generator, and ties need random ranks: a stream of the library's own, the same in every fit.
+        """Mean and covariance of the normal scores of X."""
+        # Ties need random ranks, but fit takes no generator: use a fixed stream of the library, the same in every fit.
         rng = stream(generator_from(0), "copula covariance")
         if not self._latent():
-            return scatter(self._ranked(X[rows], rng) for rows in row_blocks(X))
+            return scatter(self._ranked(X[block], rng) for block in row_blocks(X))
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
         return latent_moments(self._ranked(X, rng), self._cells(X), rng)
@@ -128,34 +137,36 @@ class CopulaKnockoffs(KnockoffSampler):
         return self.discrete == "latent" and bool(self._hidden().any())
 
     def _hidden(self) -> np.ndarray:
-        """Columns that show only the cell of a normal score, in some rows at least."""
-        return self.discrete_columns_ | self.spiked_columns_
+        """Mask of the columns whose normal score is known only up to a cell, in at least some rows."""
+        return np.asarray(self.discrete_columns_ | self.spiked_columns_)
 
     def _ranked(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Normal scores ``Z = probit(U)`` of some rows, ties by random ranks."""
+        """Normal scores ``Z = probit(U)`` of some rows; tied values get random ranks."""
         U = np.empty(X.shape)
-        for j, margin in enumerate(self.margins_):
-            U[:, j] = margin.to_uniform(X[:, j], rng)
-        return ndtri(np.clip(U, self.clip, 1 - self.clip, out=U))
+        for j, marginal in enumerate(self.marginals_):
+            U[:, j] = marginal.to_uniform(X[:, j], rng)
+        return np.asarray(ndtri(np.clip(U, self.clip, 1 - self.clip, out=U)))
 
     def _cells(self, X: np.ndarray) -> Cells:
+        """The intervals of normal scores that the values of discrete and spiked columns stand for."""
         columns = np.flatnonzero(self._hidden())
         low, high = np.empty((len(X), len(columns))), np.empty((len(X), len(columns)))
         for place, j in enumerate(columns):
-            low[:, place], high[:, place] = self.margins_[j].cell(X[:, j])
-        # The outermost cells have no outer end. Values beyond all seen ones own [1, 1] or [0, 0]: they get the clipped tail.
+            low[:, place], high[:, place] = self.marginals_[j].cell(X[:, j])
+        # The outermost cells extend to infinity. A new value beyond all observed ones has the empty cell [0, 0] or [1, 1]:
+        # it gets the clipped tail.
         return Cells(columns, ndtri(np.minimum(low, 1 - self.clip)), ndtri(np.maximum(high, self.clip)))
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         out = np.empty(X.shape, X.dtype)
         ranks, noise, hidden = rng.spawn(3)
-        for rows in row_blocks(X):
-            Z = self._ranked(X[rows], ranks)
+        for block in row_blocks(X):
+            Z = self._ranked(X[block], ranks)
             if self._precision is not None:
-                self._cells(X[rows]).draw(Z, self._precision, _SWEEPS, hidden)
+                self._cells(X[block]).draw(Z, self._precision, _SWEEPS, hidden)
             U = ndtr(self._law.draw(Z, noise))
-            for j, margin in enumerate(self.margins_):
-                out[rows, j] = margin.from_uniform(U[:, j])
+            for j, marginal in enumerate(self.marginals_):
+                out[block, j] = marginal.from_uniform(U[:, j])
         return out
 
     def assumptions(self) -> list[str]:
@@ -163,18 +174,18 @@ class CopulaKnockoffs(KnockoffSampler):
         texts = [
             "The rows of X are independent draws from one distribution.",
             "After a monotone transformation of each column, the rows are multivariate normal (Gaussian copula): "
-            "knockoffs are exact if this holds and margins and correlations are known.",
-            "The margins were estimated from the same rows (empirical quantiles), so control is approximate.",
+            "knockoffs are exact if this holds and the marginal distributions and correlations are known.",
+            "The marginal distributions were estimated from the same rows (empirical quantiles), so control is approximate.",
             f"The correlations were {shrinkage_sentence(self.shrinkage_)}",
         ]
         count = (
             f"{int(self.discrete_columns_.sum())} of {self.n_features_in_} columns are discrete and "
-            f"{int(self.spiked_columns_.sum())} spiked (many rows share one value)"
+            f"{int(self.spiked_columns_.sum())} spiked (continuous, but many rows share one value)"
         )
         if self._latent():
-            texts.append(f"{count}: their hidden normal scores were drawn by a Gibbs sampler of {_SWEEPS} sweeps.")
+            texts.append(f"{count}: their latent normal scores were drawn by a Gibbs sampler of {_SWEEPS} sweeps.")
         elif self._hidden().any():
             texts.append(
-                f"{count}: tied values get random ranks, so their dependence is too weak even with unlimited rows."
+                f"{count}: tied values get random ranks, so their dependence comes out too weak, however many rows there are."
             )
         return texts + repairs(self.ridge_, self.jitter_)

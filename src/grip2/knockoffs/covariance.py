@@ -1,4 +1,4 @@
-"""Mean and covariance of the rows of X: shrunk toward the diagonal, computed in blocks of rows, float64 throughout."""
+"""Estimates of the mean and covariance of the rows of X: shrunk toward the diagonal, computed block by block in float64."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from grip2.knockoffs.base import NumericalRepairWarning, as_matrix, refuse_const
 from grip2.knockoffs.s_matrix._scale import correlation_scale, lift, smallest_eigenvalue
 
 SHRINKAGE = ("least", "ledoit_wolf")
-# What the least shrinkage keeps the smallest eigenvalue of the correlation matrix at, or above.
+# "least" shrinks until the smallest eigenvalue of the correlation matrix is at least this.
 _FLOOR = 0.01
 
 
 @dataclass(frozen=True)
 class CovarianceEstimate:
-    """``covariance`` is the shrunk one; ``shrinkage`` the weight of the target, 0 (none) to 1 (all)."""
+    """Sample mean, shrunk covariance, and the weight on the shrinkage target: 0 (no shrinkage) to 1 (the target itself)."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -28,7 +28,7 @@ class CovarianceEstimate:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Sums over rows z: count, mean, sample covariance (divisor n - 1) and the mean of ``||z - centre||^4``."""
+    """Moments of rows z: their number, mean, sample covariance (divisor n - 1) and the mean of ``||z||^4``."""
 
     n: int
     mean: np.ndarray
@@ -37,7 +37,7 @@ class Scatter:
 
 
 def scatter(blocks: Iterable[np.ndarray]) -> Scatter:
-    """One pass over blocks of rows that are already centred to within sampling error."""
+    """The moments in one pass over blocks of rows, which must be centred already, to within sampling error."""
     n, total, products, fourth = 0, None, None, 0.0
     for block in blocks:
         z = np.asarray(block, dtype=float)
@@ -54,7 +54,7 @@ def scatter(blocks: Iterable[np.ndarray]) -> Scatter:
 
 
 def ledoit_wolf_coefficient(moments: Scatter) -> float:
-    """Weight of ``mu I``, ``mu = trace / p``, that minimises the expected squared error (Ledoit and Wolf, 2004)."""
+    """The weight on ``mu I``, ``mu = trace / p``, that minimises the expected squared error (Ledoit and Wolf, 2004)."""
     p = len(moments.mean)
     S = moments.covariance * (moments.n - 1) / moments.n
     size = float(np.sum(S**2))
@@ -74,10 +74,10 @@ def shrink(moments: Scatter, extra: float = 0.0) -> tuple[np.ndarray, float]:
 
 
 def shrink_least(moments: Scatter, floor: float = _FLOOR) -> tuple[np.ndarray, float]:
-    """``(1 - a) S + a diag(S)`` with the least a that keeps every eigenvalue of the correlation matrix at ``floor`` or above.
+    """``(1 - a) S + a diag(S)`` with the smallest a for which no eigenvalue of the correlation matrix is below ``floor``.
 
-    Usually a = 0. Shrinkage makes all correlations too small, so that the knockoff of a null feature follows its strong
-    neighbours less closely than the feature does; estimation error has no such direction.
+    Usually a = 0. Shrinkage biases all correlations toward zero, so the knockoff of a null feature is less correlated with
+    strong neighbouring features than the null feature itself, which then looks important. Estimation error has no such bias.
     """
     S = (moments.covariance + moments.covariance.T) / 2
     root = np.sqrt(np.diag(S))
@@ -87,10 +87,10 @@ def shrink_least(moments: Scatter, floor: float = _FLOOR) -> tuple[np.ndarray, f
 
 
 def shrink_by(rule: str, moments: Scatter, extra: float = 0.0) -> tuple[np.ndarray, float]:
-    """The covariance shrunk by a sampler's parameter ``shrinkage``, and the weight of the target.
+    """The covariance shrunk as a sampler's parameter ``shrinkage`` asks, and the weight on the target.
 
-    "least" means Ledoit-Wolf where there are fewer than 2p rows: the correlation matrix is then singular or nearly so, and
-    repairing its smallest eigenvalue alone would leave mostly noise.
+    With fewer than 2p rows "least" uses Ledoit-Wolf: the correlation matrix is then singular or nearly so, and raising its
+    smallest eigenvalue alone would leave mostly noise.
     """
     if rule == "least" and moments.n >= 2 * len(moments.mean):
         return shrink_least(moments)
@@ -103,34 +103,34 @@ def check_shrinkage(rule: object, who: str) -> None:
 
 
 def shrinkage_sentence(weight: float) -> str:
-    """What a sampler says about correlations estimated from the same rows."""
+    """The end of a sampler's sentence about correlations that were estimated from the same rows."""
     if weight == 0:
-        return "estimated from the same rows, without shrinkage, so control is approximate; the error shrinks as rows are added."
+        return "estimated from the same rows, without shrinkage, so control is approximate; the error falls as rows are added."
     return (
-        f"estimated from the same rows and shrunk (weight {weight:.3g} on no correlation), so control is approximate: "
-        "shrinkage toward no correlation makes nulls next to strong features look like discoveries."
+        f"estimated from the same rows and shrunk (weight {weight:.3g} on zero correlation), so control is approximate: "
+        "shrinkage toward zero correlation makes nulls next to strong features look like discoveries."
     )
 
 
 def mean_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Column means and standard deviations, accumulated in float64."""
     mean = np.zeros(X.shape[1])
-    for rows in row_blocks(X):
-        mean += X[rows].sum(axis=0, dtype=float)
+    for block in row_blocks(X):
+        mean += X[block].sum(axis=0, dtype=float)
     mean /= len(X)
     square = np.zeros(X.shape[1])
-    for rows in row_blocks(X):
-        square += ((X[rows] - mean) ** 2).sum(axis=0)
+    for block in row_blocks(X):
+        square += ((X[block] - mean) ** 2).sum(axis=0)
     return mean, np.sqrt(square / max(len(X) - 1, 1))
 
 
 def check_not_constant(X: object, mean: np.ndarray, scale: np.ndarray, who: str) -> None:
-    """A constant column has no knockoff that differs from it."""
+    """Raise if a column does not vary beyond rounding error."""
     refuse_constant(X, scale <= 1e-12 * (np.abs(mean) + np.finfo(float).tiny), who)
 
 
 def shrunk_covariance(X: object, *, shrinkage: str = "least", who: str = "shrunk_covariance") -> CovarianceEstimate:
-    """Shrinkage by one of the rules of ``shrink_by`` on standardised columns, brought back to their units.
+    """Mean and covariance, shrunk on standardised columns by a rule of ``shrink_by`` and returned in the columns' units.
 
     The plain Ledoit-Wolf estimator shrinks toward equal variances, which is wrong for columns in different units;
     shrinking the correlation matrix toward the identity does not depend on units.
@@ -141,13 +141,13 @@ def shrunk_covariance(X: object, *, shrinkage: str = "least", who: str = "shrunk
         raise Grip2Error(f"{who}: at least two rows are needed to estimate a covariance, got {len(matrix)}.")
     mean, scale = mean_and_scale(matrix)
     check_not_constant(X, mean, scale, who)
-    moments = scatter((matrix[rows] - mean) / scale for rows in row_blocks(matrix))
+    moments = scatter((matrix[block] - mean) / scale for block in row_blocks(matrix))
     correlation, weight = shrink_by(shrinkage, moments)
     return CovarianceEstimate(mean, correlation * np.outer(scale, scale), weight)
 
 
 def stabilised(Sigma: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
-    """Sigma with a ridge on its diagonal where it is singular, and the ridge relative to the variances.
+    """Sigma, with a ridge on its diagonal if it is singular, and the size of the ridge relative to the variances.
 
     Warns when the ridge is not zero.
     """
@@ -158,9 +158,9 @@ def stabilised(Sigma: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
         return (np.asarray(Sigma, dtype=float) + np.asarray(Sigma, dtype=float).T) / 2, 0.0
     warnings.warn(
         f"{who}: Sigma is singular or nearly so; a ridge of {ridge:.2g} times each variance was added. Knockoffs are "
-        "exact for the ridged Sigma: the effect on the false discovery rate is of that size, but features that are "
-        "linear combinations of others get knockoffs that nearly equal them, and no power. Drop or group such "
-        "features.",
+        "exact for the ridged Sigma, and the effect on the false discovery rate is of that size. But features that are "
+        "linear combinations of others get knockoffs that nearly equal them, so they cannot be selected. Drop or group "
+        "such features.",
         NumericalRepairWarning,
         stacklevel=3,
     )

@@ -1,4 +1,4 @@
-"""Are these knockoffs exchangeable with X, and can they find anything? Exact tests, effect sizes, a verdict in words."""
+"""Are the knockoffs exchangeable with X, and do they leave any power? Exact tests, effect sizes and a verdict in words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grip2.knockoffs.exchangeability import (
     cross_covariance_contrast,
     energy_test,
     kolmogorov_smirnov,
-    margin_contrast,
+    marginal_contrast,
     mean_contrast,
     partial_covariance_contrast,
     swap_sets,
@@ -33,19 +33,19 @@ _WHO = "diagnose"
 _MAX_ROWS = 20_000
 _N_SWAP_SETS = 4
 
-# An error that a test proves to exist is called large from here on: correlations and shares that are off by
-# 0.1, or rows that a simple classifier tells from swapped rows in 60 of 100 cases.
+# An error that a test has detected is called large from this size: a mean, correlation or probability that is off by 0.1,
+# or a classifier that distinguishes rows from swapped rows with an accuracy of 60 %.
 _LARGE = {
     "mean": 0.1,
     "covariance": 0.1,
     "cross-covariance": 0.1,
     "partial covariance": 0.1,
-    "margins": 0.1,
+    "marginal distribution": 0.1,
     "classifier": 0.6,
 }
 _LOW_POWER_CORRELATION = 0.95
 _SAME = 1 - 1e-6
-# With an undetectable error above this the tests say little.
+# If errors up to this size (in correlation units) can go undetected, a passed test means little.
 _TOO_FEW_ROWS = 0.5
 
 
@@ -53,9 +53,10 @@ _TOO_FEW_ROWS = 0.5
 class DiagnosticTest:
     """One test of exchangeability.
 
-    ``p_value`` is exact or an upper bound; the test rejects below ``level``. ``effect`` is the size of the
-    error in the units of ``effect_is``, ``effect_error`` its standard error (None where it has none). Of the many
-    errors of a test, it is the largest that is proven; where none is, the most significant.
+    ``p_value`` is exact or an upper bound; the test rejects when it is at most ``level``. ``effect`` is the size of the
+    error in the units of ``effect_is``, ``effect_error`` its standard error (None if it has none), ``where`` the features
+    concerned. A test looks at many possible errors and reports the largest significant one; if none is significant, the
+    one with the smallest p-value.
     """
 
     name: str
@@ -79,8 +80,8 @@ class DiagnosticTest:
 class KnockoffDiagnostics:
     """What ``diagnose`` found.
 
-    ``verdict`` is "good", "usable" or "do not trust"; ``reasons`` says why in sentences. Exact knockoffs are
-    rejected by some test with probability at most ``false_alarm_rate``.
+    ``verdict`` is "good", "usable" or "do not trust"; ``reasons`` explains it in sentences. If the knockoffs are exact, the
+    probability that any test rejects is at most ``false_alarm_rate``.
     """
 
     verdict: str
@@ -132,7 +133,7 @@ class KnockoffDiagnostics:
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def figure(self) -> Figure:
-        """Four panels: correlations with knockoffs, moments, margins, tests."""
+        """Four panels: correlations with knockoffs, moments, marginal distributions, tests."""
         from grip2.knockoffs.diagnostics_figure import draw
 
         return draw(self)
@@ -149,15 +150,15 @@ def diagnose(
     false_alarm_rate: float = 0.01,
     rng: np.random.Generator | None = None,
 ) -> KnockoffDiagnostics:
-    """Test whether Xk can be knockoffs of X, and say what follows.
+    """Test whether Xk can be a knockoff copy of X, and say what follows.
 
-    Every test is exact for independent rows: knockoffs that are exact are rejected with probability at most
-    ``false_alarm_rate`` in all, for any n, p and distribution. The level is split evenly over moments,
-    margins, classifier and energy test. Knockoffs made with estimated parameters are approximate and are
-    rejected once n is large enough to see it; the verdict then goes by the size of the error.
+    Every test is exact for independent rows: if the knockoffs are exact, the probability that any test rejects is at most
+    ``false_alarm_rate``, for any n, p and distribution. The level is split evenly among moments, marginal distributions,
+    classifier and energy test. Knockoffs made with estimated parameters are only approximate and are rejected once n is
+    large enough; the verdict then depends on the size of the error.
 
-    At most 20,000 rows are used, drawn at random. ``rng`` decides rows and swap sets; None: the same ones
-    every time.
+    At most 20,000 rows are used, drawn at random. ``rng`` decides which rows, and which features the classifier and energy
+    tests swap; with None the choice is the same every time.
     """
     if not 0 < false_alarm_rate < 1:
         raise Grip2Error(f"{_WHO}: false_alarm_rate must be in (0, 1), got {false_alarm_rate}.")
@@ -171,8 +172,8 @@ def diagnose(
     refuse_constant(X, np.ptp(matrix, axis=0) == 0, _WHO)
     draw = stream(generator_from(0) if rng is None else rng, "diagnose")
     if n > _MAX_ROWS:
-        rows = np.sort(draw.choice(n, _MAX_ROWS, replace=False))
-        matrix, knockoff = matrix[rows], knockoff[rows]
+        row_indices = np.sort(draw.choice(n, _MAX_ROWS, replace=False))
+        matrix, knockoff = matrix[row_indices], knockoff[row_indices]
     pairs = Pairs.standardised(matrix, knockoff)
     moments = {
         "mean": mean_contrast(pairs),
@@ -183,7 +184,7 @@ def diagnose(
     ks = kolmogorov_smirnov(pairs)
     tests = (
         *_moment_tests(moments, names, false_alarm_rate / 4),
-        _margin_test(margin_contrast(pairs), ks, names, false_alarm_rate / 4),
+        _marginal_test(marginal_contrast(pairs), ks, names, false_alarm_rate / 4),
         *_swap_tests(pairs, false_alarm_rate / 4, draw),
     )
     correlation = _pair_correlation(pairs)
@@ -232,14 +233,15 @@ def _moment_tests(moments: dict[str, Contrast], names: tuple[str, ...], level: f
     return tests
 
 
-def _margin_test(contrast: Contrast, ks: np.ndarray, names: tuple[str, ...], level: float) -> DiagnosticTest:
+def _marginal_test(contrast: Contrast, ks: np.ndarray, names: tuple[str, ...], level: float) -> DiagnosticTest:
     _, standard_error, (j, _) = contrast.worst(level)
     unit = "Kolmogorov-Smirnov distance"
-    return DiagnosticTest("margins", contrast.p_value(), level, float(ks[j]), standard_error, unit, names[j])
+    distance = float(ks[j])
+    return DiagnosticTest("marginal distribution", contrast.p_value(), level, distance, standard_error, unit, names[j])
 
 
 def _swap_tests(pairs: Pairs, level: float, rng: np.random.Generator) -> list[DiagnosticTest]:
-    """Each of the two tests on several swap sets; the p-value is the smallest times their number."""
+    """Classifier and energy test, each on several sets of swapped features with a Bonferroni correction."""
     sets = swap_sets(pairs.X.shape[1], _N_SWAP_SETS, rng)
     found = []
     for name, test, unit in (
@@ -257,8 +259,8 @@ def _swap_tests(pairs: Pairs, level: float, rng: np.random.Generator) -> list[Di
 def _pair_correlation(pairs: Pairs) -> np.ndarray:
     X, Xk = pairs.X - pairs.X.mean(axis=0), pairs.Xk - pairs.Xk.mean(axis=0)
     size = np.sqrt((X**2).sum(axis=0) * (Xk**2).sum(axis=0))
-    # A constant knockoff of a column that varies has no correlation; the margin test speaks about it.
-    return (X * Xk).sum(axis=0) / np.where(size > 0, size, np.inf)
+    # A constant knockoff of a column that varies has no correlation: 0 here; the marginal distribution test rejects it.
+    return np.asarray((X * Xk).sum(axis=0) / np.where(size > 0, size, np.inf))
 
 
 def _judge(
@@ -268,7 +270,11 @@ def _judge(
     detectable: float,
     names: tuple[str, ...],
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """The verdict: proven large errors and copies of X end trust; small proven errors and lack of power limit use."""
+    """Verdict, reasons and the features with little power.
+
+    "do not trust": a large significant error, or knockoffs that are copies or functions of X. "usable": a small significant
+    error, features with little power, or too few rows.
+    """
     bad: list[str] = []
     limits: list[str] = []
     n, p = pairs.X.shape
@@ -276,7 +282,7 @@ def _judge(
         bad.append("The knockoffs equal X: nothing can ever be selected.")
     elif n > 2 * p and _unexplained(pairs) < 1e-8:
         bad.append(
-            "The knockoffs are a linear function of X, with no noise of their own. Were data and knockoffs drawn "
+            "The knockoffs are a linear function of X, without any noise of their own. Were data and knockoffs drawn "
             "from the same seed?"
         )
     for test in tests:
@@ -291,13 +297,13 @@ def _judge(
         )
     if detectable > _TOO_FEW_ROWS:
         limits.append(
-            f"With {n} rows only errors above {detectable:.2g} (correlation units) could be seen: the tests say little."
+            f"With {n} rows only errors above {detectable:.2g} (correlation units) can be detected: the tests say little."
         )
     if bad:
         return "do not trust", tuple(bad + limits), low
     if limits:
         return "usable", tuple(limits), low
-    good = f"No test sees a difference; covariance errors above {detectable:.2g} would have been seen."
+    good = f"No test finds a difference; covariance errors above {detectable:.2g} would have been detected."
     return "good", (good,), low
 
 
@@ -312,13 +318,13 @@ def _sentence(test: DiagnosticTest) -> str:
 
 
 def _unexplained(pairs: Pairs) -> float:
-    """Mean share of the variance of a knockoff that a linear function of X does not explain."""
+    """Mean over knockoffs of the share of variance that a linear regression on X leaves unexplained."""
     X, Xk = pairs.X - pairs.X.mean(axis=0), pairs.Xk - pairs.Xk.mean(axis=0)
     return float(np.mean((Xk - X @ np.linalg.lstsq(X, Xk, rcond=None)[0]) ** 2))
 
 
 def _condition(Z: np.ndarray) -> float:
-    """Condition number of the correlation matrix; infinite when singular."""
+    """Condition number of the correlation matrix; infinite if it is singular."""
     centred = Z - Z.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=0))
     centred /= np.where(size > 0, size, 1.0)
@@ -328,7 +334,7 @@ def _condition(Z: np.ndarray) -> float:
 
 
 def _points(pairs: Pairs, rng: np.random.Generator, limit: int = 4000) -> dict[str, np.ndarray]:
-    """Some entries of the three covariance matrices, for the figure."""
+    """Off-diagonal entries of the three covariance matrices, at most ``limit`` of each, for the figure."""
     n, p = pairs.X.shape
     j, k = np.nonzero(~np.eye(p, dtype=bool))
     if len(j) > limit:

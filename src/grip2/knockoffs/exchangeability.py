@@ -1,14 +1,14 @@
 """Exact tests of exchangeability of (X, Xk): their false-alarm rates hold for every n, p and distribution.
 
-If Xk are knockoffs of X and the rows are independent, then swapping x_ij with xk_ij, in any set of columns
-and in any row by itself, does not change the distribution of the data. Every test here rests on that alone. A
-contrast that changes sign under a swap is a sum of n terms with random signs; given their sizes, Hoeffding's
-inequality bounds it:
+If Xk is a knockoff copy of X and the rows are independent, then swapping x_ij with xk_ij, for any set of columns j and
+independently in every row i, does not change the distribution of the data. Every test here uses only this fact. A contrast
+that changes sign under a swap is a sum of n terms with random signs, so that given the absolute values of its terms
+Hoeffding's inequality bounds it:
 
     P(|sum_i d_i| >= z sqrt(sum_i d_i^2)) <= 2 exp(-z^2 / 2).
 
-No asymptotics, no moments: heavy tails and discrete columns cost nothing. All data enters through ``Pairs``,
-whose centring and scaling do not change under swaps either.
+The bound needs neither large samples nor finite moments, so heavy tails and discrete columns are no problem. The data are
+used only through ``Pairs``, whose centring and scaling do not change under swaps either.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from scipy.stats import binomtest
 
 _CLASSIFIER_ROWS, _CLASSIFIER_FEATURES = 4_000, 250
 _ENERGY_ROWS, _ENERGY_FLIPS = 1_000, 4_999
-_MARGIN_LEVELS = 25
+_MARGINAL_LEVELS = 25
 _EIGENVALUE_FLOOR = 1e-3
-_CLIP = 4.0  # keeps single rows of heavy-tailed columns from ruling a least-squares fit
+_CLIP = 4.0  # keeps single rows of heavy-tailed columns from dominating a least-squares fit
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """X and Xk, centred and scaled per pair by the mean and deviation of both members together."""
+    """X and Xk, each pair of columns centred and scaled by the mean and standard deviation of the two pooled."""
 
     X: np.ndarray
     Xk: np.ndarray
@@ -36,11 +36,12 @@ class Pairs:
     def standardised(cls, X: np.ndarray, Xk: np.ndarray) -> Pairs:
         mean = (X.mean(axis=0, dtype=float) + Xk.mean(axis=0, dtype=float)) / 2
         scale = np.sqrt((((X - mean) ** 2).mean(axis=0) + ((Xk - mean) ** 2).mean(axis=0)) / 2)
-        scale[scale == 0] = 1.0  # a rare value may be missing from a sample of rows
+        scale[scale == 0] = 1.0  # a subsample of rows may lack the only rare value of a column
         return cls((X - mean) / scale, (Xk - mean) / scale)
 
-    def rows(self, index: np.ndarray | slice) -> Pairs:
-        return Pairs(self.X[index], self.Xk[index])
+    def take(self, row_indices: np.ndarray) -> Pairs:
+        """The pairs of some rows."""
+        return Pairs(self.X[row_indices], self.Xk[row_indices])
 
     def swapped(self, columns: np.ndarray) -> Pairs:
         """The pairs with members exchanged in ``columns`` (a boolean mask)."""
@@ -49,7 +50,10 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Contrast:
-    """A family of sign-changing contrasts: mean error of each, its standard error, and z = error / standard error."""
+    """A family of contrasts that change sign under a swap: the mean of each, its standard error, and their ratio z.
+
+    Entries that are NaN do not belong to the family.
+    """
 
     error: np.ndarray
     standard_error: np.ndarray
@@ -64,10 +68,10 @@ class Contrast:
         return int(np.count_nonzero(~np.isnan(self.error)))
 
     def worst(self, level: float) -> tuple[float, float, tuple[int, ...]]:
-        """Error and standard error of one contrast, and where it is.
+        """Error, standard error and position of the contrast to report.
 
-        The one with the largest absolute error among those that ``level`` rejects; where it rejects none, the one with the
-        largest absolute z. An empty family has no error, and no place.
+        Among the contrasts rejected at ``level``, the one with the largest absolute error; if none is rejected, the one with
+        the largest absolute z. For an empty family the errors are 0 and the position is empty.
         """
         if self.size == 0:
             return 0.0, 0.0, ()
@@ -78,12 +82,12 @@ class Contrast:
         return float(self.error[where]), float(self.standard_error[where]), tuple(int(i) for i in where)
 
     def p_value(self) -> float:
-        """Bound on the chance that any of the family is as large under exchangeability."""
+        """Upper bound on the probability, under exchangeability, that any |z| of the family is as large as the largest here."""
         return union_bound(float(np.abs(np.nan_to_num(self.z)).max()), self.size)
 
 
 def union_bound(z: float, count: int) -> float:
-    """Hoeffding's inequality for the largest of ``count`` contrasts; none at all reject nothing."""
+    """P-value bound for the largest of ``count`` contrasts: Hoeffding's inequality and Bonferroni; 1 if there are none."""
     if count == 0:
         return 1.0
     return float(min(1.0, 2 * count * np.exp(-(z**2) / 2)))
@@ -118,15 +122,16 @@ def cross_covariance_contrast(pairs: Pairs) -> Contrast:
 
 
 def partial_covariance_contrast(pairs: Pairs) -> Contrast:
-    """Mean of a_j d_k, d = x - xk and a_j what is unique in x_j + xk_j: changes sign when all pairs are swapped.
+    """Mean of a_j d_k with d = x - xk and a_j the residual of x_j + xk_j on all other sums: changes sign when all are swapped.
 
-    Exchangeable pairs have sums that are uncorrelated with differences. Given the other sums the sum of a pair has little
-    variance left where features are correlated, so that errors show which the plain covariances drown in it.
+    For exchangeable pairs, sums and differences are uncorrelated. Where features are correlated, a sum has little residual
+    variance given the other sums, so the residuals reveal errors that are lost in the noise of the plain covariances.
     """
     sums, differences = pairs.X + pairs.Xk, pairs.X - pairs.Xk
     sums -= sums.mean(axis=0)
     values, vectors = np.linalg.eigh(sums.T @ sums / len(sums))
-    # Floored, for fewer rows than columns. Sums do not change under swaps, so neither does anything computed from them.
+    # The floor keeps the inverse finite with fewer rows than columns. It is a function of the sums, which do not change
+    # under swaps, so the contrast still changes sign.
     floored = np.maximum(values, max(_EIGENVALUE_FLOOR * float(values.mean()), 1e-12))
     unique = _unit(sums @ (vectors / floored) @ vectors.T)
     differences = _unit(differences)
@@ -134,16 +139,16 @@ def partial_covariance_contrast(pairs: Pairs) -> Contrast:
 
 
 def _unit(columns: np.ndarray) -> np.ndarray:
-    """Columns of mean square one; those that are zero but for rounding become zero."""
+    """Columns scaled to mean square one; columns that are zero up to rounding error become zero."""
     size = np.sqrt((columns**2).mean(axis=0))
-    return columns / np.where(size > 1e-10, size, np.inf)
+    return np.asarray(columns / np.where(size > 1e-10, size, np.inf))
 
 
-def margin_contrast(pairs: Pairs) -> Contrast:
-    """Share of x_j <= t minus share of xk_j <= t at quantiles t of both together: changes sign when pair j is swapped."""
-    levels = (np.arange(_MARGIN_LEVELS) + 0.5) / _MARGIN_LEVELS
+def marginal_contrast(pairs: Pairs) -> Contrast:
+    """Share of x_j <= t minus share of xk_j <= t at quantiles t of the two pooled: changes sign when pair j is swapped."""
+    levels = (np.arange(_MARGINAL_LEVELS) + 0.5) / _MARGINAL_LEVELS
     n, p = pairs.X.shape
-    error, standard_error = np.zeros((p, _MARGIN_LEVELS)), np.zeros((p, _MARGIN_LEVELS))
+    error, standard_error = np.zeros((p, _MARGINAL_LEVELS)), np.zeros((p, _MARGINAL_LEVELS))
     for j in range(p):
         t = np.quantile(np.concatenate([pairs.X[:, j], pairs.Xk[:, j]]), levels, method="lower")
         d = (pairs.X[:, j, None] <= t).astype(np.int8) - (pairs.Xk[:, j, None] <= t).astype(np.int8)
@@ -165,7 +170,7 @@ def kolmogorov_smirnov(pairs: Pairs) -> np.ndarray:
 
 
 def swap_sets(p: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """All columns, then random halves; never an empty set."""
+    """Masks of columns to swap: first all columns, then random halves, none of them empty."""
     sets = [np.ones(p, dtype=bool)]
     for _ in range(count - 1):
         mask = rng.random(p) < 0.5
@@ -175,16 +180,16 @@ def swap_sets(p: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def classifier_test(pairs: Pairs, columns: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
-    """Held-out accuracy of telling data from swapped data, and its exact binomial p-value.
+    """Held-out accuracy of a classifier that distinguishes rows from swapped rows, and its exact binomial p-value.
 
-    A ridge classifier on contrasts phi = h(row) - h(swapped row) is trained on half of the rows. On each of
-    the others it says "not swapped" when w'phi > 0: right with probability 1/2 if the pair is exchangeable,
-    whatever w was learned.
+    A ridge classifier with weights w on contrasts phi = h(row) - h(swapped row) is trained on half of the rows. It classifies
+    each of the other rows as "not swapped" if w'phi > 0, which under exchangeability is correct with probability 1/2,
+    whatever weights were learned.
     """
-    rows = rng.permutation(len(pairs.X))[:_CLASSIFIER_ROWS]
+    row_indices = rng.permutation(len(pairs.X))[:_CLASSIFIER_ROWS]
     terms = _contrast_terms(pairs, columns, rng)
-    phi = _phi(pairs.rows(rows), columns, terms)
-    half = len(rows) // 2
+    phi = _phi(pairs.take(row_indices), columns, terms)
+    half = len(row_indices) // 2
     train, test = phi[:half], phi[half:]
     size = np.sqrt((train**2).mean(axis=0))
     keep = size > 1e-12
@@ -202,11 +207,14 @@ def classifier_test(pairs: Pairs, columns: np.ndarray, rng: np.random.Generator)
 
 
 def _contrast_terms(pairs: Pairs, columns: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Triples (j, k, type of k): for some swapped j, its two closest partners, in X and in Xk."""
+    """Products for the classifier as triples (j, k, kind): swapped column j times column k of X (kind 0) or of Xk (kind 1).
+
+    For each j, k runs over the two columns most correlated with it.
+    """
     chosen = rng.permutation(np.flatnonzero(columns))[:_CLASSIFIER_FEATURES]
     if pairs.X.shape[1] == 1:
         return np.empty((0, 3), dtype=int)
-    # Closeness of both members together: the choice must not change under swaps.
+    # Correlations of the sums x + xk: the choice of columns must not change under swaps.
     total = pairs.X + pairs.Xk
     closeness = np.abs(total[:, chosen].T @ total)
     closeness[np.arange(len(chosen)), chosen] = -1
@@ -215,6 +223,7 @@ def _contrast_terms(pairs: Pairs, columns: np.ndarray, rng: np.random.Generator)
 
 
 def _phi(pairs: Pairs, columns: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Contrasts h(row) - h(swapped row), h: values, squares, absolute values and the products of ``terms``."""
     both, other = _clipped(pairs), _clipped(pairs.swapped(columns))
     X, Xs = both.X[:, columns], other.X[:, columns]
     parts = [X - Xs, X**2 - Xs**2, np.abs(X) - np.abs(Xs)]
@@ -231,7 +240,7 @@ def _clipped(pairs: Pairs) -> Pairs:
 
 
 def _ridge(phi: np.ndarray) -> np.ndarray:
-    """``(phi'phi + F I)^-1 phi'1`` for F features of unit size, by the smaller of the two Gram matrices."""
+    """``(phi'phi + F I)^-1 phi'1`` for F columns of mean square one, computed with the smaller of the two Gram matrices."""
     n, count = phi.shape
     if count <= n:
         return np.linalg.solve(phi.T @ phi + count * np.eye(count), phi.sum(axis=0))
@@ -239,24 +248,23 @@ def _ridge(phi: np.ndarray) -> np.ndarray:
 
 
 def energy_test(pairs: Pairs, columns: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
-    """Energy distance between rows and swapped rows, as a share of the mean distance, and its exact p-value.
+    """Squared energy distance between rows and swapped rows, as a share of the mean distance, and its exact p-value.
 
-    With a the distances among rows and b the distances from rows to swapped rows, the squared energy distance
-    is the sum of b - a. Swapping row i alone flips the sign of row and column i of that matrix, so the null
+    With a the matrix of distances among rows and b the distances from rows to swapped rows, the squared energy distance is
+    the sum of the entries of b - a. Swapping row i alone flips the sign of row i and column i of that matrix, so the null
     distribution is that of e'(b - a)e for random signs e.
     """
-    index = rng.permutation(len(pairs.X))[:_ENERGY_ROWS]
-    sample = pairs.rows(index)
+    sample = pairs.take(rng.permutation(len(pairs.X))[:_ENERGY_ROWS])
     swapped = sample.swapped(columns)
-    rows, other = np.hstack([sample.X, sample.Xk]), np.hstack([swapped.X, swapped.Xk])
-    among = _distances(rows, rows)
-    K = _distances(rows, other) - among
-    np.fill_diagonal(K, 0.0)  # the same for all signs
+    observed_rows, swapped_rows = np.hstack([sample.X, sample.Xk]), np.hstack([swapped.X, swapped.Xk])
+    among = _distances(observed_rows, observed_rows)
+    K = _distances(observed_rows, swapped_rows) - among
+    np.fill_diagonal(K, 0.0)  # the diagonal contributes the same for all signs
     observed = float(K.sum())
     exceed, done = 0, 0
     while done < _ENERGY_FLIPS:
         count = min(1000, _ENERGY_FLIPS - done)
-        signs = rng.choice(np.array([-1.0, 1.0]), size=(len(rows), count))
+        signs = rng.choice(np.array([-1.0, 1.0]), size=(len(observed_rows), count))
         exceed += int(np.count_nonzero(np.einsum("ij,ij->j", signs, K @ signs) >= observed - 1e-9 * abs(observed)))
         done += count
     return observed / float(among.sum()), (1 + exceed) / (1 + _ENERGY_FLIPS)
@@ -264,4 +272,4 @@ def energy_test(pairs: Pairs, columns: np.ndarray, rng: np.random.Generator) -> 
 
 def _distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     square = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T
-    return np.sqrt(np.maximum(square, 0.0))
+    return np.asarray(np.sqrt(np.maximum(square, 0.0)))

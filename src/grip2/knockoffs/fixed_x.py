@@ -1,4 +1,7 @@
-"""Fixed-X knockoffs (appendix B.3): exact for Gaussian linear models and statistics of Gram matrices, any X of full rank."""
+"""Fixed-X knockoffs (appendix B.3) for any X of full rank.
+
+Exact for linear models with Gaussian noise and statistics that are functions of Gram matrices.
+"""
 
 from __future__ import annotations
 
@@ -12,32 +15,32 @@ from grip2.errors import Grip2Error
 from grip2.knockoffs.base import KnockoffSampler, as_matrix, column_list, refuse_constant
 from grip2.knockoffs.s_matrix import choose_s
 
-# Singular values below this share of the largest count as zero.
+# Pivots of the QR decomposition below this fraction of the largest count as zero.
 _RANK_TOLERANCE = 1e-6
 
 
 class FixedXKnockoffs(KnockoffSampler):
-    """Knockoffs with ``Xk'Xk = X'X`` and ``X'Xk = X'X - diag(s)``, as the R package's ``create.fixed``.
+    """Knockoffs with ``Xk'Xk = X'X`` and ``X'Xk = X'X - diag(s)``, as in the R package's ``create.fixed``.
 
-    Exact, without any assumption on X, when ``y = X beta + Gaussian noise`` and the statistic depends on the
-    data only through ``[X, Xk]'[X, Xk]`` and ``[X, Xk]'y``. A neural statistic does not: no proof covers it
-    (``fixed_x`` is True, for callers that must say so).
+    Exact, without any assumption on X, when ``y = X beta + Gaussian noise`` and the statistic depends on the data only
+    through ``[X, Xk]'[X, Xk]`` and ``[X, Xk]'y``. Neural statistics do not, and no proof covers them.
 
     Parameters
     ----------
     s : {"equi", "sdp", "mvr", "maxent"} or array
-        How the diagonal is chosen on the scale of columns of length one, or its values in units of ``X'X /
-        n``.
+        The solver that chooses s, on columns scaled to length one, or the values of s in units of ``X'X / n``.
     center : bool
-        True: the model has an intercept. Columns are centred first, the identities hold for the centred
-        matrices, and the means are put back (so they hold for the raw ones as well). Needs one row more: n >=
-        2p + 1. False: X as it is, as in R; n >= 2p.
+        True: the model has an intercept. Columns are centred first and their means are added back at the end; the
+        identities hold for the centred and for the original matrices. Needs one row more: n >= 2p + 1.
+        False: X is used without centring, as in R; n >= 2p.
 
-    With fewer rows, down to p, extend the data by ``augment_rows`` before ``fit``.
+    Notes
+    -----
+    With fewer rows than ``rows_needed``, but more than p, extend the data with ``augment_rows`` before ``fit``.
 
     Attributes
     ----------
-    covariance_, s_ : ``X'X / n`` of the (centred) columns, and s on its scale.
+    covariance_, s_ : ``X'X / n`` of the (centred) columns, and s in the same units.
     """
 
     fixed_x: ClassVar[bool] = True
@@ -47,16 +50,18 @@ class FixedXKnockoffs(KnockoffSampler):
         self.s = s
         self.center = center
 
-    def rows_needed(self, n_features: int) -> int:
-        return 2 * n_features + bool(self.center)
+    def rows_needed(self, p: int) -> int:
+        """2p, and one more for the intercept."""
+        return 2 * p + self.center
 
     def augment_rows(
         self, X: np.ndarray, y: np.ndarray, *, rng: np.random.Generator, noise_sd: float | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The data with rows added until there are enough: zeros in (centred) X, noise in y (Barber and Candes, 2015, 2.1.2).
+        """The data, with rows added if there are too few: zeros in (centred) X, noise in y (Barber and Candes, 2015, 2.1.2).
 
-        The noise has the standard deviation of the residuals of y on X, or ``noise_sd``. Data with enough
-        rows comes back as it is. Control is then exact only for the true standard deviation of the noise.
+        The noise has standard deviation ``noise_sd``; with None, the residual standard deviation of y regressed on X.
+        Control is exact only if this is the true standard deviation of the noise. Data with enough rows are returned
+        unchanged.
         """
         who = type(self).__name__
         matrix, response = as_matrix(X, who), np.asarray(y, dtype=float)
@@ -64,13 +69,13 @@ class FixedXKnockoffs(KnockoffSampler):
         if response.shape != (n,):
             raise Grip2Error(f"{who}: y must hold one number per row ({n}), got shape {response.shape}.")
         self._check_rows(n, p)
-        if n >= 2 * p + self.center:
+        if n >= self.rows_needed(p):
             return matrix, response
         centred = matrix - matrix.mean(axis=0) if self.center else matrix
         if noise_sd is None:
             noise_sd = _residual_sd(centred, response - response.mean() * self.center, n - p - self.center, who)
-        # With an intercept, knockoffs stay orthogonal to the constant on the old rows and on the new ones:
-        # two rows more.
+        # With an intercept, knockoffs must be orthogonal to the constant on the data rows and to the constant on the added
+        # rows: two rows more.
         extra = 2 * p + 2 * self.center - n
         noise = noise_sd * stream(rng, "augmented rows").standard_normal(extra)
         zeros = np.zeros((extra, p), matrix.dtype)
@@ -78,7 +83,7 @@ class FixedXKnockoffs(KnockoffSampler):
         return np.vstack([centred.astype(matrix.dtype), zeros]), np.concatenate([response, middle + noise])
 
     def fit(self, X: np.ndarray, y: None = None) -> Self:
-        """Normalise the columns, decompose, choose s."""
+        """Scale the columns to length one, decompose the matrix, choose s."""
         who = type(self).__name__
         matrix = as_matrix(X, who)
         n, p = matrix.shape
@@ -87,7 +92,7 @@ class FixedXKnockoffs(KnockoffSampler):
         self._mean = Y.mean(axis=0) if self.center else np.zeros(p)
         Y -= self._mean
         self._norms = np.sqrt(np.einsum("ij,ij->j", Y, Y))
-        # A column is constant when nothing but rounding error is left of its own size.
+        # A column is constant if centring leaves only rounding error, relative to its own length.
         size = np.sqrt(np.einsum("ij,ij->j", matrix, matrix, dtype=float))
         refuse_constant(X, self._norms <= 1e-12 * size, who)
         _check_rank(X, Y, self._norms, who)
@@ -108,7 +113,7 @@ class FixedXKnockoffs(KnockoffSampler):
         return self
 
     def _scaled_s(self, n: int, p: int) -> str | np.ndarray:
-        """The parameter ``s`` on the scale of columns of length one; values of a wrong shape as they are, to be refused."""
+        """The parameter ``s`` on the scale of columns of length one; ``choose_s`` refuses values of a wrong shape."""
         if isinstance(self.s, str):
             return self.s
         values = np.asarray(self.s, dtype=float)
@@ -126,7 +131,7 @@ class FixedXKnockoffs(KnockoffSampler):
         who = type(self).__name__
         n, p = X.shape
         if X.shape != self._X.shape or not np.array_equal(X, self._X):
-            raise Grip2Error(f"{who}: X must be the very matrix of fit, got another one. Fit on it first.")
+            raise Grip2Error(f"{who}: X must be the same matrix as in fit, got another one. Fit on it first.")
         if n < 2 * p + self._directions.shape[1]:
             raise Grip2Error(
                 f"{who}: at least {2 * p + self._directions.shape[1]} rows are needed for {p} columns"
@@ -138,7 +143,7 @@ class FixedXKnockoffs(KnockoffSampler):
         Xk += complement @ self._C
         Xk *= self._norms
         Xk += X
-        return Xk.astype(X.dtype, copy=False)
+        return np.asarray(Xk, dtype=X.dtype)
 
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""
@@ -152,16 +157,18 @@ class FixedXKnockoffs(KnockoffSampler):
 
 
 def _residual_sd(X: np.ndarray, y: np.ndarray, degrees: int, who: str) -> float:
+    """Residual standard deviation of y regressed on X, with ``degrees`` of freedom."""
     if degrees < 1:
         raise Grip2Error(
-            f"{who}: the noise cannot be estimated with as many columns as rows. Pass noise_sd to augment_rows."
+            f"{who}: the standard deviation of the noise can be estimated only with more rows than coefficients, got "
+            f"{len(X)} rows. Pass noise_sd to augment_rows."
         )
     coefficients = np.linalg.lstsq(X.astype(float), y, rcond=None)[0]
     return float(np.sqrt(np.sum((y - X @ coefficients) ** 2) / degrees))
 
 
 def _check_rank(X: object, Y: np.ndarray, norms: np.ndarray, who: str) -> None:
-    """Columns that are linear combinations of others have no fixed-X knockoffs."""
+    """Raise if columns are linear combinations of others: these have no fixed-X knockoffs."""
     R, order = qr(Y / norms, mode="r", pivoting=True)
     diagonal = np.abs(np.diag(R))
     dependent = np.sort(order[: len(diagonal)][diagonal < _RANK_TOLERANCE * diagonal[0]])
@@ -173,10 +180,11 @@ def _check_rank(X: object, Y: np.ndarray, norms: np.ndarray, who: str) -> None:
 
 
 def _constant_directions(X: np.ndarray) -> np.ndarray:
-    """Orthonormal constants to stay away from: all rows, or data rows and added zero rows where ``augment_rows`` was used.
+    """Orthonormal columns, constant over rows, to which the knockoffs' noise must be orthogonal.
 
-    Added rows are recognised as zero rows at the end of a matrix whose columns are already centred. Where
-    that is a coincidence, the second direction costs one row and does no harm.
+    One column for all rows; two, for the data rows and for the added ones, if ``augment_rows`` was used. Added rows are
+    recognised as zero rows at the end of a matrix whose columns are already centred. If that is a coincidence, the second
+    column costs one row and does no harm.
     """
     n = len(X)
     added = n - 1 - int(np.max(np.flatnonzero(np.any(X != 0, axis=1)), initial=-1))
@@ -190,9 +198,9 @@ def _constant_directions(X: np.ndarray) -> np.ndarray:
 
 
 def _random_complement(basis: np.ndarray, p: int, rng: np.random.Generator) -> np.ndarray:
-    """p orthonormal columns, uniformly random in the orthogonal complement of an orthonormal basis."""
+    """p orthonormal columns, uniformly distributed in the orthogonal complement of an orthonormal basis."""
     Z = rng.standard_normal((len(basis), p))
-    for _ in range(2):  # once leaves rounding error of the size of the condition number; twice is enough
+    for _ in range(2):  # one projection leaves rounding error proportional to the condition number; two are enough
         Z -= basis @ (basis.T @ Z)
     Q, _ = np.linalg.qr(Z)
     Q -= basis @ (basis.T @ Q)

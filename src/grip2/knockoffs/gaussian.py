@@ -1,4 +1,4 @@
-"""Gaussian knockoffs (appendix B.1): exact when X is normal with the given mean and covariance."""
+"""Gaussian knockoffs (appendix B.1): exact if X is normal with the given mean and covariance."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ class GaussianKnockoffs(KnockoffSampler):
     Parameters
     ----------
     mean, covariance : array or None
-        Of the rows of X. None: estimated in ``fit`` (sample mean, covariance shrunk by ``shrinkage``).
+        Mean and covariance of the rows of X. None: estimated in ``fit`` (sample mean; covariance shrunk by ``shrinkage``).
     s : {"mvr", "maxent", "sdp", "equi"} or array
-        How the diagonal of S is chosen, or its values in the units of the covariance.
+        The solver that chooses the diagonal of S, or its values in the units of the covariance.
     shrinkage : {"least", "ledoit_wolf"}
-        How an estimated covariance is shrunk, on the correlation scale, toward no correlation. "least": only as much as
-        keeps the smallest eigenvalue of the correlations at 0.01, usually not at all; Ledoit-Wolf where there are
-        fewer than 2p rows. "ledoit_wolf": Ledoit-Wolf for any number of rows, which loses control of the false
-        discovery rate where nulls sit next to strong features of one sign.
+        How an estimated covariance is shrunk toward zero correlation, on the correlation scale.
+
+        - "least": just enough to keep the smallest eigenvalue of the correlation matrix at 0.01, usually not at all; with
+          fewer than 2p rows Ledoit-Wolf is used instead.
+        - "ledoit_wolf": Ledoit-Wolf for any number of rows. It loses control of the false discovery rate where null
+          features are correlated with strong features whose effects share a sign.
 
     Attributes
     ----------
-    mean_, covariance_, s_ : what the knockoffs were built with, repairs included.
-    shrinkage_ : weight of the shrinkage target in ``covariance_``; None when the covariance was given.
+    mean_, covariance_, s_ : what the knockoffs were built with, numerical repairs included.
+    shrinkage_ : weight on the shrinkage target in ``covariance_``; None if the covariance was given.
     ridge_, jitter_ : relative size of the numerical repairs, 0.0 when none was needed.
     """
 
@@ -88,8 +90,8 @@ class GaussianKnockoffs(KnockoffSampler):
     def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         law = self._law.astype(X.dtype)
         out = np.empty(X.shape, X.dtype)
-        for rows in row_blocks(X):
-            out[rows] = law.draw(X[rows], rng)
+        for block in row_blocks(X):
+            out[block] = law.draw(X[block], rng)
         return out
 
     def assumptions(self) -> list[str]:
@@ -110,10 +112,10 @@ class GaussianKnockoffs(KnockoffSampler):
 
 
 def repairs(ridge: float, jitter: float) -> list[str]:
-    """Sentences for the numerical repairs that were made."""
+    """One sentence for each numerical repair that was made."""
     texts = []
     if ridge:
         texts.append(f"The covariance was singular: a ridge of {ridge:.2g} times each variance was added.")
     if jitter:
-        texts.append(f"A jitter of {jitter:.0e} times each conditional variance was added to factorise.")
+        texts.append(f"A jitter of {jitter:.0e} times each conditional variance was added before factorising.")
     return texts

@@ -1,4 +1,4 @@
-"""Samplers by name: the one list from which the package, the command line, plans and the contract tests take theirs."""
+"""Knockoff samplers by name: the package, the command line, experiment plans and the contract tests all read this list."""
 
 from __future__ import annotations
 

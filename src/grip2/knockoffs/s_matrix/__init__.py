@@ -1,13 +1,14 @@
-"""The diagonal s of knockoffs as a pure function of Sigma: the larger s, the less a knockoff resembles its original.
+"""The diagonal s of S in ``Cov(X, Xk) = Sigma - S``, as a function of Sigma: a larger s makes a knockoff less like its original.
 
-Every solver works on the correlation scale and brings its answer back to the scale of Sigma, so a change of units of
-a column changes only the units of its ``s``. Every answer is feasible: ``s >= 0`` and ``2 Sigma - diag(s)`` has no
-eigenvalue below zero, up to ``-2 * RIDGE`` on the correlation scale where Sigma itself is singular.
+Every solver works on the correlation scale and returns s on the scale of Sigma, so changing the units of a column changes
+only the units of its s. Every result is feasible: ``s >= 0``, and ``2 Sigma - diag(s)`` is positive semidefinite. Where Sigma
+itself is singular, eigenvalues down to ``-2 * RIDGE`` on the correlation scale may occur.
 
-- ``equicorrelated``: all s alike, ``min(2 lambda_min, 1)``. The paper's; one close pair makes all of s small.
-- ``sdp``: largest ``sum(s)`` with ``s <= 1``. Least average correlation, but may give some features s = 0.
-- ``mvr``: least ``sum(1/s) + trace((2 Sigma - S)^-1)``. Least reconstructability; the default.
-- ``maxent``: largest ``sum(log s) + log det(2 Sigma - S)``. Largest entropy of (X, Xk).
+- ``equicorrelated``: the same s for all features, ``min(2 lambda_min, 1)``. The paper's choice; one pair of highly correlated
+  features makes s small for all.
+- ``sdp``: maximises ``sum(s)`` with ``s <= 1``. Smallest average correlation with the knockoffs, but some s may be 0.
+- ``mvr``: minimises ``sum(1/s) + trace((2 Sigma - S)^-1)``. Features are hardest to reconstruct; the default.
+- ``maxent``: maximises ``sum(log s) + log det(2 Sigma - S)``. Largest entropy of (X, Xk).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grip2.errors import Grip2Error
+from grip2.errors import Grip2Error, did_you_mean
 from grip2.knockoffs.s_matrix._equicorrelated import equicorrelated
 from grip2.knockoffs.s_matrix._maxent import maxent
 from grip2.knockoffs.s_matrix._mvr import mvr
@@ -34,15 +35,17 @@ SOLVERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def choose_s(s: str | np.ndarray, Sigma: np.ndarray, *, who: str) -> np.ndarray:
-    """The vector s that a sampler's parameter ``s`` stands for: a solver's name, or the values themselves."""
+    """The vector s for a sampler's parameter ``s``, which is the name of a solver or the values themselves, checked."""
     if isinstance(s, str):
         if s not in SOLVERS:
-            raise Grip2Error(f"{who}: s must be one of {sorted(SOLVERS)} or an array, got {s!r}.")
+            raise Grip2Error(
+                f"{who}: s must be one of {sorted(SOLVERS)} or an array, got {s!r}.{did_you_mean(s, SOLVERS)}"
+            )
         return SOLVERS[s](Sigma)
     values = np.asarray(s, dtype=float)
     if values.shape != (len(Sigma),) or not np.all(values >= 0):
         raise Grip2Error(
-            f"{who}: s must hold {len(Sigma)} values that are not negative, got an array of shape {values.shape} with "
+            f"{who}: s must hold {len(Sigma)} values, all nonnegative, got an array of shape {values.shape} with "
             f"minimum {values.min() if values.size else float('nan'):.3g}."
         )
     R, scale = correlation_scale(Sigma)

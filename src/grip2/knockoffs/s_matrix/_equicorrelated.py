@@ -1,4 +1,4 @@
-"""Equicorrelated s (appendix B.1): one value for all features, exact up to rounding."""
+"""Equicorrelated s (appendix B.1): one value for all features, exact up to rounding error."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from grip2.knockoffs.s_matrix._scale import NEGATIVE_TOLERANCE, correlation_scal
 def equicorrelated(Sigma: np.ndarray) -> np.ndarray:
     """``s_j = min(2 lambda_min, 1)`` on the correlation scale, brought back to the scale of Sigma (appendix B.1).
 
-    The eigenvalue is taken lower by a part in 1e8 and by its rounding error: at the very boundary the
-    conditional covariance of the knockoffs is singular and would need a repair.
+    The eigenvalue is first reduced by one part in 1e8 and by its rounding error: exactly at the boundary the conditional
+    covariance of the knockoffs is singular and would need a numerical repair.
     """
     R, scale = correlation_scale(Sigma)
-    # One eigenvalue from the tridiagonal form, no eigenvectors. Lanczos on the inverse was measured and lost:
-    # the smallest eigenvalues of an AR(1) matrix are so close together that it takes 10 to 100 times longer.
+    # One eigenvalue from the tridiagonal form, without eigenvectors. Lanczos on the inverse was measured to take 10 to 100
+    # times longer, because the smallest eigenvalues of an AR(1) matrix are so close together.
     smallest = smallest_eigenvalue(R)
     if smallest < -NEGATIVE_TOLERANCE:
         raise Grip2Error(

@@ -1,4 +1,4 @@
-"""Maximum entropy: s that makes the joint Gaussian law of (X, Xk) as spread out as the knockoff conditions allow."""
+"""Maximum entropy: the s for which the joint Gaussian distribution of (X, Xk) has the largest entropy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from grip2.knockoffs.s_matrix._scale import correlation_scale, lift
 def maxent(Sigma: np.ndarray) -> np.ndarray:
     """The s that maximises ``log det(2R - diag(s)) + sum(log s)``, the log-determinant of the joint covariance.
 
-    Self-concordant, so Newton converges from anywhere inside. Exact to rounding error where R is positive
-    definite; a singular R is lifted by a ridge (``RIDGE``). ``s <= 1`` holds at the optimum for the same
-    reason as in ``mvr``: ``1/s_j = (M^-1)_jj >= 1/(2 - s_j)``.
+    The objective is self-concordant, so Newton's method converges from any interior point. The result is exact to rounding
+    error if R is positive definite; to a singular R a ridge is added first (``RIDGE``). With ``M = 2R - diag(s)``, ``s <= 1``
+    holds at the optimum as it does for ``mvr``: ``1/s_j = (M^-1)_jj >= 1/(2 - s_j)``.
     """
     R, scale = correlation_scale(Sigma)
     R, _ = lift(R)
-    return minimise(R, _value, _derivatives, tolerance=1e-13) * scale
+    return np.asarray(minimise(R, _value, _derivatives, tolerance=1e-13) * scale)
 
 
 def _value(s: np.ndarray, factor: np.ndarray, inverse: np.ndarray) -> float:

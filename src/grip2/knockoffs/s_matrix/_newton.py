@@ -1,4 +1,4 @@
-"""Damped Newton for smooth convex objectives of s on the interior of ``{s > 0, 2R - diag(s) > 0}``."""
+"""Damped Newton's method for smooth convex objectives of s on the interior of ``{s > 0, 2R - diag(s) > 0}``."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ def minimise(R: np.ndarray, value: Value, derivatives: Derivatives, *, tolerance
     Parameters
     ----------
     R : (p, p) positive definite correlation matrix.
-    value : of s, the Cholesky factor of ``M = 2R - diag(s)`` and the inverse of M.
-    derivatives : gradient and Hessian from s and the inverse of M.
-    tolerance : stop when the squared Newton decrement, twice the distance to the minimum to second order,
-    falls below it
+    value : the objective as a function of s, the Cholesky factor of ``M = 2R - diag(s)`` and the inverse of M.
+    derivatives : gradient and Hessian as functions of s and the inverse of M.
+    tolerance : stop when the squared Newton decrement (to second order, twice the excess over the minimum) is at most this
         times ``max(1, |value|)``.
     """
     s = interior_start(R)
     point = _evaluate(R, s, value)
     if point is None:
-        raise np.linalg.LinAlgError("The start is not in the interior.")
+        raise np.linalg.LinAlgError("The starting point is not in the interior.")
     for _ in range(_MAX_ITERATIONS):
         current, inverse = point
         gradient, hessian = derivatives(s, inverse)
@@ -39,7 +38,7 @@ def minimise(R: np.ndarray, value: Value, derivatives: Derivatives, *, tolerance
         decrement = -float(gradient @ step)
         if decrement <= tolerance * max(1.0, abs(current)):
             break
-        # Stay inside s > 0; the factorisation guards the other constraint.
+        # The step length keeps s > 0; the factorisation in _evaluate checks the other constraint.
         length = min(1.0, 0.95 / max(float((-step / s).max()), 1e-300))
         for _ in range(_MAX_HALVINGS):
             trial = s + length * step
@@ -47,19 +46,19 @@ def minimise(R: np.ndarray, value: Value, derivatives: Derivatives, *, tolerance
             if candidate is not None and candidate[0] <= current - 1e-4 * length * decrement:
                 break
             length /= 2
-        else:  # no descent left above rounding error
+        else:  # any further descent is below rounding error
             break
         s, point = trial, candidate
     return s
 
 
 def newton_step(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """``-hessian^-1 gradient`` after scaling to a unit diagonal: its entries may span twenty decades."""
+    """``-hessian^-1 gradient``, on a scale where the Hessian has a unit diagonal: its entries may span 20 orders of magnitude."""
     scale = 1 / np.sqrt(np.diag(hessian))
     _, step, failed = lapack.dposv((hessian * scale[:, None] * scale).T, -gradient * scale, lower=1)
-    if failed:  # rounding made the Hessian indefinite; its diagonal still gives a descent direction
+    if failed:  # rounding error made the Hessian indefinite; its diagonal still gives a descent direction
         step = -gradient * scale
-    return step * scale
+    return np.asarray(step * scale)
 
 
 def _evaluate(R: np.ndarray, s: np.ndarray, value: Value) -> tuple[float, np.ndarray] | None:

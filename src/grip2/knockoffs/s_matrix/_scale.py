@@ -1,4 +1,4 @@
-"""What all solvers share: the correlation scale, the ridge for singular matrices, factorisations, an interior start."""
+"""Shared by all solvers: the correlation scale, the ridge for singular matrices, factorisations, a feasible start."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from scipy.linalg import eigvalsh, lapack
 
 from grip2.errors import Grip2Error
 
-# Smallest eigenvalue, on the correlation scale, with which the interior solvers and the samplers work.
-# Smaller ones are lifted to it: far below any sampling error, far above rounding error (1e-13 at p = 500).
+# The smallest eigenvalue, on the correlation scale, that interior-point solvers and samplers accept. A ridge raises smaller
+# ones to it. It is far below any sampling error and far above rounding error (1e-13 at p = 500).
 RIDGE = 1e-8
-# A more negative eigenvalue is no rounding error: the matrix is not a covariance.
+# An eigenvalue below minus this cannot be rounding error: the matrix is not a covariance matrix.
 NEGATIVE_TOLERANCE = 1e-6
 
 
 def correlation_scale(Sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The correlation matrix of Sigma and the variances that were divided out, after checks."""
+    """The correlation matrix of Sigma and its variances; raises if Sigma cannot be a covariance matrix."""
     Sigma = np.asarray(Sigma, dtype=float)
     if Sigma.ndim != 2 or Sigma.shape[0] != Sigma.shape[1] or not len(Sigma):
         raise Grip2Error(f"Sigma: must be a square matrix, got shape {Sigma.shape}.")
@@ -24,7 +24,9 @@ def correlation_scale(Sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     variance = np.diag(Sigma).copy()
     if np.any(variance <= 0):
         bad = np.flatnonzero(variance <= 0)[:5].tolist()
-        raise Grip2Error(f"Sigma: variances must be positive, got none at positions {bad}. Drop constant columns.")
+        raise Grip2Error(
+            f"Sigma: variances must be positive, got zero or less at positions {bad}. Drop constant columns."
+        )
     root = np.sqrt(variance)
     R = Sigma / root[:, None] / root
     if np.abs(R - R.T).max() > 1e-8:
@@ -38,7 +40,7 @@ def cholesky_factor(M: np.ndarray) -> np.ndarray | None:
     """Lower Cholesky factor of a symmetric matrix, or None when it is not positive definite."""
     # The transpose of a symmetric C-ordered array is Fortran-ordered: LAPACK takes it with one copy.
     factor, failed = lapack.dpotrf(M.T, lower=1, clean=1)
-    return None if failed else factor
+    return None if failed else np.asarray(factor)
 
 
 def inverse_from(factor: np.ndarray) -> np.ndarray:
@@ -47,16 +49,16 @@ def inverse_from(factor: np.ndarray) -> np.ndarray:
     if failed:
         raise np.linalg.LinAlgError("A Cholesky factor has a zero on its diagonal.")
     inverse = np.tril(lower)
-    return inverse + np.tril(inverse, -1).T
+    return np.asarray(inverse + np.tril(inverse, -1).T)
 
 
 def smallest_eigenvalue(R: np.ndarray) -> float:
-    """By the dense solver for one eigenvalue."""
+    """The smallest eigenvalue of a symmetric matrix, by the dense solver for a single eigenvalue."""
     return float(eigvalsh(R, subset_by_index=[0, 0])[0])
 
 
 def lift(R: np.ndarray) -> tuple[np.ndarray, float]:
-    """R with its smallest eigenvalue at least RIDGE, and what was added to the diagonal (0.0 when nothing was)."""
+    """R with a ridge that raises its smallest eigenvalue to RIDGE, and the ridge (0.0 if none was needed)."""
     if cholesky_factor(R - RIDGE * np.eye(len(R))) is not None:
         return R, 0.0
     smallest = smallest_eigenvalue(R)
@@ -71,10 +73,10 @@ def lift(R: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def interior_start(R: np.ndarray) -> np.ndarray:
-    """A strictly feasible s that follows the conditional variances.
+    """A strictly feasible s, proportional to the conditional variances (capped at 1).
 
-    ``1 / (R^-1)_jj`` is the variance of feature j given the others. Features that a linear combination nearly
-    determines start as small as they must end, the others are not held back by them.
+    ``1 / (R^-1)_jj`` is the variance of feature j given the others. Features that are nearly linear combinations of others
+    start with the small s they must end with, without making the s of the other features small.
     """
     factor = cholesky_factor(R)
     if factor is None:

@@ -1,4 +1,4 @@
-"""Semidefinite programme: s of largest sum, by a primal-dual interior point method that carries its own certificate."""
+"""Semidefinite programme: the s with the largest sum, by a primal-dual interior-point method that certifies its result."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _MAX_SHORTENINGS = 60
 def sdp(Sigma: np.ndarray, *, tolerance: float = 1e-6) -> np.ndarray:
     """The s that maximises ``sum(s)`` subject to ``0 <= s <= 1`` and ``2R - diag(s)`` positive semidefinite.
 
-    R is the correlation matrix. The answer lies strictly inside the constraints, and its sum is within
-    ``tolerance * max(sum(s), p / 1000)`` of the optimum, proven by a dual feasible point, except where
-    rounding error stops the iteration first (condition numbers above about 1e7).
+    R is the correlation matrix. The result lies strictly inside the constraints. Its sum is within ``tolerance * max(sum(s),
+    p / 1000)`` of the optimum, as a dual feasible point proves, unless rounding error stops the iteration first (condition
+    numbers above about 1e7).
     """
     R, scale = correlation_scale(Sigma)
     R, _ = lift(R)
-    return solve(R, tolerance).s * scale
+    return np.asarray(solve(R, tolerance).s * scale)
 
 
 @dataclass
 class State:
     """Primal s; dual Z (for ``2R - diag(s)``), lower (for ``s >= 0``) and upper (for ``s <= 1``).
 
-    The dual programme: minimise ``trace(2RZ) + sum(upper)`` subject to ``diag(Z) + upper - lower = 1``, all
-    of them positive (semidefinite). It holds at the start and every step keeps it, so ``gap`` is a proven
-    bound.
+    The dual programme: minimise ``trace(2RZ) + sum(upper)`` subject to ``diag(Z) + upper - lower = 1``, with Z positive
+    semidefinite and lower and upper nonnegative. The start is dual feasible and every step keeps it so; therefore ``gap``
+    bounds the distance from the optimum.
     """
 
     R: np.ndarray
@@ -70,6 +70,8 @@ class State:
 
 @dataclass
 class Step:
+    """A change of every variable of ``State``."""
+
     s: np.ndarray
     Z: np.ndarray
     lower: np.ndarray
@@ -77,15 +79,15 @@ class Step:
 
 
 def solve(R: np.ndarray, tolerance: float) -> State:
-    """Mehrotra's predictor and corrector with the HKM direction; p x p systems only."""
+    """Mehrotra's predictor-corrector method with the HKM direction; it solves only p x p systems."""
     p = len(R)
-    # diag(Z) + upper - lower = 1 holds for the identity and ones.
+    # Dual feasible: diag(Z) + upper - lower = 1 for Z = I, upper = lower = 1.
     state = State(R, np.minimum(interior_start(R), 0.5), np.eye(p), np.ones(p), np.ones(p))
     for _ in range(_MAX_ITERATIONS):
         if state.gap <= tolerance * max(float(state.s.sum()), p / 1000):
             break
         system = _System.at(state)
-        if system is None:  # rounding error has eaten the last digits: what we have is as good as it gets
+        if system is None:  # rounding error allows no further progress
             break
         predictor = system.step(0.0)
         mu = state.complementarity()
@@ -101,7 +103,7 @@ def solve(R: np.ndarray, tolerance: float) -> State:
 
 @dataclass
 class _System:
-    """The Newton system at a state, factorised once for predictor and corrector."""
+    """The Newton system at a state, factorised once for both predictor and corrector."""
 
     state: State
     inverse: np.ndarray  # of M
@@ -140,22 +142,24 @@ class _System:
 
 
 def _symmetric(matrix: np.ndarray) -> np.ndarray:
-    return (matrix + matrix.T) / 2
+    return np.asarray((matrix + matrix.T) / 2)
 
 
 def _lengths(state: State, step: Step) -> tuple[float, float]:
-    """How far primal and dual may go before a constraint is hit."""
+    """The longest step lengths, at most 1, that keep the primal and the dual variables feasible."""
     primal = min(_ratio(state.s, step.s), _ratio(1 - state.s, -step.s))
     dual = min(_ratio(state.lower, step.lower), _ratio(state.upper, step.upper))
     return _shorten(state.M, -np.diag(step.s), primal), _shorten(state.Z, step.Z, dual)
 
 
 def _ratio(x: np.ndarray, dx: np.ndarray) -> float:
+    """The longest step length, at most 1, that keeps ``x + length * dx`` nonnegative."""
     worst = float((dx / x).min())
     return min(1.0, -1 / worst) if worst < 0 else 1.0
 
 
 def _shorten(matrix: np.ndarray, direction: np.ndarray, length: float) -> float:
+    """The step length, reduced until ``matrix + length * direction`` is positive definite."""
     for _ in range(_MAX_SHORTENINGS):
         if cholesky_factor(matrix + length * direction) is not None:
             return length

@@ -1,4 +1,4 @@
-"""The margin of one column: to a uniform rank and back (appendix B.2)."""
+"""The marginal distribution of one column: maps its values to uniform ranks and back (appendix B.2)."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from functools import cached_property
 
 import numpy as np
 
-# Up to this many rows every order statistic is kept, as in the paper. Beyond it a grid of them (with all of
-# the extreme ones) does: the error of interpolation is far below the sampling error 1 / sqrt(n), and the
+# Up to _KEEP_ALL rows every order statistic is kept, as in the paper. With more rows, a grid of _GRID order statistics and
+# the _EXTREMES smallest and largest are enough: the interpolation error is far below the sampling error 1 / sqrt(n), and
 # memory stays small beside X.
 _KEEP_ALL, _GRID, _EXTREMES = 20_000, 10_000, 100
-# A value that this share of the rows has in common is a spike: a normal score is seen only to lie in its range.
+# A value shared by at least this fraction of the rows is a spike: its normal score is known only up to an interval.
 _SPIKE = 0.01
 
 
 @dataclass(frozen=True)
-class ContinuousMargin:
-    """Order statistics ``x`` with their ranks ``u = (k + 1/2) / n``, joined by straight lines.
+class ContinuousMarginal:
+    """Order statistics ``x`` with their ranks ``u = (k + 1/2) / n``, interpolated linearly.
 
-    Repeated values are kept: their ranks are drawn at random on the way in, and come out as the same value.
-    ``spiked``: one value owns 1 % of the rows or more.
+    Repeated values are kept: ``to_uniform`` draws their rank at random from the ranks they occupy, and ``from_uniform`` maps
+    any of these back to the value. ``spiked``: 1 % of the rows or more share one value.
     """
 
     x: np.ndarray
@@ -28,6 +28,7 @@ class ContinuousMargin:
     discrete: bool = False
 
     def to_uniform(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The rank of each value; a tied value gets a random one of the ranks it occupies."""
         u, first = self._position(values)
         if self.tied:
             many, low, high = self._runs(values, first)
@@ -35,19 +36,19 @@ class ContinuousMargin:
         return u
 
     def cell(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The ends of the interval of ranks that each value stands for: of width zero for a value without a tie."""
+        """The ends of the interval of ranks that each value stands for; a value without ties has an interval of width zero."""
         u, first = self._position(values)
         low, high = u, u.copy()
         if self.tied:
             many, start, end = self._runs(values, first)
-            # The outermost runs have no outer end: ranks beyond them come back as their value too.
+            # A run of ties at the minimum or maximum also covers all ranks beyond it: they map back to the same value.
             low[many] = np.where(start == self.u[0], 0.0, start)
             high[many] = np.where(end == self.u[-1], 1.0, end)
         return low, high
 
     def _position(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Interpolated ranks, and where each value would be inserted; a tied value gets the start of its run or before."""
-        # One search does for most columns: interpolate by hand between the neighbours, clamp beyond the extremes.
+        """Interpolated ranks, and the position of the first order statistic that is not below each value."""
+        # One search serves both: interpolate by hand between the neighbours, clamp beyond the extremes.
         first = np.searchsorted(self.x, values, side="left")
         above, below = np.minimum(first, len(self.x) - 1), np.maximum(first - 1, 0)
         x, width = self.x[below], (self.x[above] - self.x[below]).astype(float)
@@ -56,7 +57,7 @@ class ContinuousMargin:
         return low + np.clip(share, 0.0, 1.0) * (high - low), first
 
     def _runs(self, values: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which values are tied, and the first and last rank of the run of each."""
+        """Mask of the tied values, and the first and last rank of each one's run of ties."""
         last = np.searchsorted(self.x, values, side="right") - 1
         many = last > first
         return many, self.u[first[many]], self.u[last[many]]
@@ -73,15 +74,16 @@ class ContinuousMargin:
         return bool((high - low).max() >= _SPIKE)
 
     def from_uniform(self, u: np.ndarray) -> np.ndarray:
-        return np.interp(u, self.u, self.x)
+        """The value at each rank."""
+        return np.asarray(np.interp(u, self.u, self.x))
 
 
 @dataclass(frozen=True)
-class DiscreteMargin:
-    """Distinct values with their cumulative shares: every value owns an interval of ranks as wide as its share.
+class DiscreteMarginal:
+    """Distinct values ``x`` with their cumulative frequencies ``upper``: each value owns an interval of ranks.
 
-    In: a uniform draw from the interval (the randomised rank). Out: the owner of the rank, so an observed
-    value.
+    The interval is as wide as the relative frequency of the value. ``to_uniform`` draws uniformly from it (the randomised
+    rank); ``from_uniform`` returns the value that owns the rank, hence always an observed value.
     """
 
     x: np.ndarray
@@ -92,40 +94,42 @@ class DiscreteMargin:
     def cell(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The ends of the interval of ranks that each value owns."""
         edges = np.concatenate([[0.0], self.upper])
-        # A value never seen lies between two owners: their common edge, an interval of width zero.
+        # A value that was not observed in fit gets the common edge of its two neighbours: an interval of width zero.
         low = edges[np.searchsorted(self.x, values, side="left")]
         return low, edges[np.searchsorted(self.x, values, side="right")]
 
     def to_uniform(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A random rank from the interval that each value owns."""
         low, high = self.cell(values)
-        return low + (high - low) * rng.random(len(values))
+        return np.asarray(low + (high - low) * rng.random(len(values)))
 
     def from_uniform(self, u: np.ndarray) -> np.ndarray:
-        return self.x[np.minimum(np.searchsorted(self.upper, u, side="left"), len(self.x) - 1)]
+        """The value that owns each rank."""
+        return np.asarray(self.x[np.minimum(np.searchsorted(self.upper, u, side="left"), len(self.x) - 1)])
 
 
-Margin = ContinuousMargin | DiscreteMargin
+Marginal = ContinuousMarginal | DiscreteMarginal
 
 
-def learn_margin(column: np.ndarray, *, discrete: bool) -> Margin:
-    """The margin of an observed column; ``discrete`` allows the discrete form where the column asks for it."""
+def learn_marginal(column: np.ndarray, *, discrete: bool) -> Marginal:
+    """The marginal distribution of an observed column; ``discrete=False`` treats every column as continuous."""
     x, counts = np.unique(column, return_counts=True)
     if discrete and looks_discrete(x, counts):
-        return DiscreteMargin(x, np.cumsum(counts) / len(column))
+        return DiscreteMarginal(x, np.cumsum(counts) / len(column))
     return _continuous(np.sort(column), counts)
 
 
 def looks_discrete(x: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether each value occurs four times or more on average, or all values are whole numbers and one repeats."""
+    """Whether values occur four times or more on average, or are all whole numbers and at least one repeats."""
     whole = bool(counts.max() > 1) and bool(np.all(x == np.round(x)))
     return whole or counts.sum() >= 4 * len(x)
 
 
-def _continuous(ordered: np.ndarray, counts: np.ndarray) -> ContinuousMargin:
+def _continuous(ordered: np.ndarray, counts: np.ndarray) -> ContinuousMarginal:
     n = len(ordered)
     if n <= _KEEP_ALL:
-        return ContinuousMargin(ordered, (np.arange(n) + 0.5) / n)
-    # Long runs of one value (a spike at zero, say) keep their two ends, so their share is exact.
+        return ContinuousMarginal(ordered, (np.arange(n) + 0.5) / n)
+    # Both ends of long runs of one value (a spike at zero, say) are kept, so that the frequency of the value is exact.
     last = np.cumsum(counts)
     long = counts > n / _GRID
     ranks = np.unique(
@@ -139,4 +143,4 @@ def _continuous(ordered: np.ndarray, counts: np.ndarray) -> ContinuousMargin:
             ]
         )
     )
-    return ContinuousMargin(ordered[ranks], (ranks + 0.5) / n)
+    return ContinuousMarginal(ordered[ranks], (ranks + 0.5) / n)
