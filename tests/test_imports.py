@@ -17,7 +17,7 @@ SOURCE = Path(grip2.__file__).parent
 LAYERS = [
     {"errors", "registry", "settings", "_random", "_version"},
     {"engine"},
-    {"result", "filter", "symmetry", "responses", "_validation"},
+    {"facts", "result", "filter", "symmetry", "responses", "_validation"},
     {"knockoffs", "statistics", "grouping"},
     {"derandomize", "explain"},
     {"selector"},
