@@ -97,7 +97,11 @@ class Registry:
 
     def create(self, name: str, **settings: Any) -> Any:
         """An instance of a name, with the defaults of its class unless ``settings`` say otherwise."""
-        return self.load(name)(**settings)
+        found = self.load(name)
+        try:
+            return found(**settings)
+        except TypeError as error:  # an abstract class, or one that needs or does not know a parameter
+            raise Grip2Error(f"{self.what} {name!r}: {found.__name__} cannot be created ({error}).") from error
 
     def register(self, name: str, location: str, summary: str = "") -> None:
         """Make a class known under a name in this process; ``location`` is "module:Class"."""
