@@ -98,6 +98,8 @@ def _options(declared: Any) -> tuple[Any, ...]:
 
 
 def _fits(value: Any, declared: Any) -> bool:
+    if declared is Any:
+        return True
     options = _options(declared)
     if len(options) > 1:
         return any(_fits(value, option) for option in options)
@@ -108,7 +110,7 @@ def _fits(value: Any, declared: Any) -> bool:
         inner = inner[:1] * len(value) if inner[-1] is Ellipsis and isinstance(value, tuple) else inner
         return isinstance(value, tuple) and len(value) == len(inner) and all(map(_fits, value, inner))
     if isinstance(value, bool):
-        return declared in (bool, Any)
+        return declared is bool
     if declared is float:
         return isinstance(value, (int, float))
     return not isinstance(declared, type) or isinstance(value, declared)
