@@ -28,7 +28,9 @@ def test_examples(name):
     done = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert done.attempted > 0
     assert done.failed == 0
-    assert "+SKIP" not in Path(str(module.__file__)).read_text(encoding="utf-8"), "an example that is not run may be wrong"
+    assert "+SKIP" not in Path(str(module.__file__)).read_text(encoding="utf-8"), (
+        "an example that is not run may be wrong"
+    )
 
 
 def test_the_package_itself_has_an_example():

@@ -197,9 +197,9 @@ def bench(
     full: Annotated[bool, typer.Option("--full", help="All 5,000 steps of the paper's synthetic run.")] = False,
 ) -> None:
     """Measure speed on this machine, as ratios: training against its bare matrix products, the lasso against scikit-learn."""
-    from grip2.commands.bench import run
+    from grip2.commands.bench import Sizes, run
 
-    run(full=full)
+    run(Sizes(steps=5000) if full else Sizes())
 
 
 def main(arguments: list[str] | None = None) -> None:
