@@ -4,7 +4,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --only-binary=:all:
 
-.PHONY: help demo test test-slow test-lowest lint bench clean
+# One test process for each core, at most four: each holds a compiler and its programs in memory.
+PARALLEL := -n logical --maxprocesses 4 --dist loadfile
+COVERAGE := --cov=grip2 --cov-report=term-missing:skip-covered
+
+.PHONY: help demo test test-slow test-lowest lint bench build clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,17 +29,17 @@ $(VENV)/.installed-test: pyproject.toml | $(VENV)/.installed
 demo: $(VENV)/.installed ## make .venv, install, select features on a generated table, write the report
 	$(BIN)/grip2 demo --out grip2-demo --force
 
-test: $(VENV)/.installed-test lint ## lint, types and the quick tests (under 10 minutes on 2 cores)
-	$(BIN)/python -m pytest
+test: $(VENV)/.installed-test lint ## lint, types and the quick tests with their coverage (6 minutes on 2 cores)
+	$(BIN)/python -m pytest $(PARALLEL) $(COVERAGE)
 
 test-slow: $(VENV)/.installed-test ## the Monte-Carlo and full-size tests
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow $(PARALLEL)
 
 test-lowest: ## the quick tests with every dependency at its lower bound, in its own environment
 	$(PYTHON) -m venv .venv-lowest
-	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet --only-binary=:all: hatchling editables -r requirements/lowest.txt
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet --only-binary=:all: editables -r requirements/lowest.txt
 	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet --only-binary=:all: --no-build-isolation -c requirements/lowest.txt --editable '.[test]'
-	.venv-lowest/bin/python -m pytest
+	.venv-lowest/bin/python -m pytest $(PARALLEL)
 
 lint: $(VENV)/.installed-test ## ruff (lint and format) and mypy
 	$(BIN)/ruff check .
@@ -45,5 +49,9 @@ lint: $(VENV)/.installed-test ## ruff (lint and format) and mypy
 bench: $(VENV)/.installed-test ## speed, as ratios measured in one run
 	$(BIN)/grip2 bench
 
-clean: ## remove the environments and caches
-	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache grip2-demo
+build: $(VENV)/.installed-test ## the wheel and the source archive, in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
+clean: ## remove the environments, caches and builds
+	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache .coverage .coverage.* dist grip2-demo

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.metadata
 import json
 import os
 import signal
@@ -15,7 +16,11 @@ import pandas as pd
 import pytest
 
 from grip2 import _output, cli
+from grip2.commands import bench
+from grip2.commands.names import DEFAULT_STATISTIC
+from grip2.knockoffs.registry import SAMPLERS
 from grip2.result import SelectionResult
+from grip2.statistics.registry import STATISTICS
 
 
 @pytest.fixture
@@ -121,7 +126,15 @@ def test_results_are_not_overwritten_without_force(capsys, table, tmp_path):
         (lambda f: f, ["--fdr", "1.5"], "fdr must be in (0, 1), got 1.5"),
         (lambda f: f, ["--fdr", "0"], "fdr must be in (0, 1)"),
         (lambda f: f, ["--statistic", "grip"], "statistic must be one of"),
+        (lambda f: f, ["--statistic", "lcdd"], "Did you mean 'lcd'"),
         (lambda f: f, ["--knockoffs", "gausian"], "Did you mean 'gaussian'"),
+        (lambda f: f, ["--knockoffs", "json:dumps"], "must be a subclass of grip2.knockoffs.base.KnockoffSampler"),
+        (lambda f: f, ["--set", "fold=7"], "Did you mean 'folds'"),
+        (lambda f: f, ["--set", "folds=many"], "LassoCoefficient: folds must be a whole number, got 'many'"),
+        (lambda f: f, ["--set", "folds"], "--set: expected name=value"),
+        (lambda f: f, ["--set", "knockoffs.shrink=1"], "Did you mean 'shrinkage'"),
+        (lambda f: f, ["--set", "knockoffs=gaussian"], "choose the sampler with --knockoffs NAME"),
+        (lambda f: f, ["--paper", "hivv"], "Did you mean 'hiv'"),
         (lambda f: f, ["--task", "ranking"], "task must be"),
         (lambda f: f, ["--drop", "gene_1"], "Did you mean 'gene1'"),
         (lambda f: f.assign(y=np.where(f.index == 4, np.nan, f.y)), [], "target 'y' is missing in 1"),
@@ -193,7 +206,7 @@ def test_draws_and_offset(capsys, table, tmp_path):
 def test_control_c_ends_a_selection_and_writes_nothing(table, tmp_path):
     """An interrupt during training, wherever it strikes: exit code 130, one line, no folder."""
     words = ["select", str(table), "--target", "y", "--out", str(tmp_path / "deep" / "result"), "--draws", "500"]
-    process = subprocess.Popen([sys.executable, "-m", "grip2.cli", *words], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-m", "grip2", *words], stderr=subprocess.PIPE, text=True)
     try:
         deadline = time.monotonic() + 60
         while not list(tmp_path.glob("deep/result/.grip2-*")) and time.monotonic() < deadline:
@@ -206,6 +219,123 @@ def test_control_c_ends_a_selection_and_writes_nothing(table, tmp_path):
     assert process.returncode == 130
     assert "grip2: stopped; nothing was written." in err
     assert not (tmp_path / "deep").exists()
+
+
+def test_settings_reach_the_statistic_and_the_sampler(capsys, table, tmp_path):
+    words = ["--set", "folds=7", "--set", "knockoffs.s=equi", "--set", "knockoffs.extra_shrinkage=0.02"]
+    code, _, err = select(capsys, table, tmp_path / "result", *words)
+    assert code == 0, err
+    used = json.loads((tmp_path / "result" / "selection.json").read_text())["settings"]
+    assert used["statistic"]["folds"] == 7
+    assert used["knockoffs"]["s"] == "equi"
+    assert used["knockoffs"]["extra_shrinkage"] == 0.02
+
+
+def test_paper_is_where_settings_start(capsys, table, tmp_path):
+    words = ["--statistic", "mald", "--paper", "hiv", "--set", "steps=20"]
+    code, _, err = select(capsys, table, tmp_path / "result", *words)
+    assert code == 0, err
+    used = json.loads((tmp_path / "result" / "selection.json").read_text())["settings"]["statistic"]
+    assert used["steps"] == 20
+    assert (used["hidden"], used["depth"], used["batch_size"]) == (1, 1, None)
+
+
+def test_a_location_is_as_good_as_a_name(capsys, table, tmp_path):
+    words = [
+        "--statistic",
+        "grip2.statistics.lasso:LassoPath",
+        "--knockoffs",
+        "grip2.knockoffs.gaussian:GaussianKnockoffs",
+    ]
+    code, _, err = select(capsys, table, tmp_path / "result", *words)
+    assert code == 0, err
+    used = json.loads((tmp_path / "result" / "selection.json").read_text())["settings"]
+    assert (used["statistic"]["name"], used["knockoffs"]["name"]) == ("LassoPath", "GaussianKnockoffs")
+
+
+@pytest.mark.parametrize("setting", ["s=equi", "knockoffs.s=equi"])
+def test_diagnose_takes_settings_of_the_sampler(capsys, table, setting):
+    code, out, err = run(capsys, "diagnose", table, "--target", "y", "--set", setting)
+    assert code == 0, err
+    assert out != run(capsys, "diagnose", table, "--target", "y")[1]
+    code, _, err = run(capsys, "diagnose", table, "--target", "y", "--set", setting.replace("s=", "ss="))
+    assert code == 2
+    assert "CopulaKnockoffs has no setting 'ss'" in err
+
+
+def test_a_bug_asks_for_a_report(capsys, table, tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise KeyError("no such\nthing")
+
+    monkeypatch.setattr("grip2.selector.KnockoffSelector.fit", broken)
+    code, out, err = select(capsys, table, tmp_path / "result")
+    assert code == 1
+    assert out == ""
+    (line,) = [line for line in err.splitlines() if line.startswith("grip2:")]
+    assert "KeyError" in line
+    assert "This is a bug in grip2, please report it" in line
+    assert "include the command, the output of `grip2 --version` and the traceback that --debug prints" in line
+    assert "Traceback" not in err
+    assert "Traceback" in select(capsys, table, tmp_path / "result", "--debug")[2]
+    assert not (tmp_path / "result").exists()
+
+
+@pytest.mark.parametrize("error", [ValueError, np.linalg.LinAlgError])
+def test_errors_of_other_libraries_are_bugs_of_ours(capsys, table, tmp_path, monkeypatch, error):
+    def broken(*_, **__):
+        raise error("deep inside")
+
+    monkeypatch.setattr("grip2.selector.KnockoffSelector.fit", broken)
+    code, _, err = select(capsys, table, tmp_path / "result")
+    assert code == 1
+    assert f"{error.__name__}: deep inside. This is a bug in grip2" in err
+
+
+@pytest.mark.parametrize(
+    ("urls", "where"),
+    [
+        (["Homepage, https://a.example", "Issues, https://b.example/issues"], " at https://b.example/issues: include"),
+        (["Homepage, https://a.example"], "please report it: include"),
+        (None, "please report it: include"),
+    ],
+)
+def test_the_address_for_reports_comes_from_the_metadata(monkeypatch, urls, where):
+    class Metadata:
+        def get_all(self, _):
+            return urls
+
+    monkeypatch.setattr("importlib.metadata.metadata", lambda _: Metadata())
+    assert where in cli._bug_report(RuntimeError("x"))
+
+
+def test_reports_without_an_installed_package(monkeypatch):
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.metadata", missing)
+    assert "please report it: include" in cli._bug_report(RuntimeError("x"))
+
+
+def test_running_out_of_memory_is_a_failure_but_no_bug(capsys, table, tmp_path, monkeypatch):
+    def greedy(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("grip2.selector.KnockoffSelector.fit", greedy)
+    code, _, err = select(capsys, table, tmp_path / "result")
+    assert code == 1
+    assert "out of memory" in err
+    assert "bug" not in err
+
+
+def test_help_lists_names_and_summaries(capsys):
+    _, out, _ = run(capsys, "select", "--help")
+    listed = [line.split(maxsplit=1) for line in out.splitlines()]
+    for registry in (STATISTICS, SAMPLERS):
+        for entry in registry.own_entries():
+            assert [entry.name, entry.summary] in listed
+    _, out, _ = run(capsys, "diagnose", "--help")
+    assert "any marginal distributions" in out
+    assert "lasso" not in out
 
 
 def test_usage_errors_have_exit_code_two(capsys, table, tmp_path):
@@ -258,9 +388,21 @@ def test_an_unwritable_folder_is_told_before_the_work(capsys, table, tmp_path, m
 
 def test_help_and_version():
     for words in (["--help"], ["select", "--help"], ["demo", "--help"], ["--version"]):
-        done = subprocess.run([sys.executable, "-m", "grip2.cli", *words], capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, "-m", "grip2", *words], capture_output=True, text=True, check=True)
         assert "grip2" in done.stdout
         assert done.stderr == ""
+
+
+def test_bench_prints_ratios(capsys):
+    """The same measurements on small tables; speed itself is not asserted."""
+    small = bench.Sizes(
+        rows=400, features=10, hidden=8, batch=32, steps=50, hiv_rows=60, hiv_columns=8, hiv_steps=50, repetitions=5
+    )
+    bench.run(small)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "synthetic 20-8-8-8-1, batch 32" in out
+    assert "the same lambda" in out
+    assert "peak memory" in out
 
 
 def test_demo_beats_the_lasso_where_the_lasso_is_blind(capsys, tmp_path):
@@ -268,9 +410,10 @@ def test_demo_beats_the_lasso_where_the_lasso_is_blind(capsys, tmp_path):
     assert code == 0, err
     found = SelectionResult.from_json((tmp_path / "demo" / "selection.json").read_text())
     assert len(found.selected) >= 15
-    lasso, grip2 = (next(line for line in out.splitlines() if name in line) for name in ("│ lasso", "│ GRIP2"))
+    names = ("lasso", STATISTICS.entry(DEFAULT_STATISTIC).title)
+    lasso, ours = (next(line for line in out.splitlines() if line.startswith(f"│ {name} ")) for name in names)
     assert lasso.split("│")[2].strip() == "0"
-    assert float(grip2.split("│")[4]) >= 0.75
-    assert float(grip2.split("│")[3]) <= 0.2
+    assert float(ours.split("│")[4]) >= 0.75
+    assert float(ours.split("│")[3]) <= 0.2
     data = pd.read_csv(tmp_path / "demo" / "data.csv")
     assert data.shape == (4000, 101)

@@ -1,39 +1,58 @@
 """grip2: feature selection with a controlled false discovery rate, for nonlinear signals and correlated features.
 
+>>> import numpy as np
 >>> from grip2 import KnockoffSelector
->>> selector = KnockoffSelector(fdr=0.1, random_state=0).fit(X, y)  # doctest: +SKIP
->>> selector.get_feature_names_out()                                # doctest: +SKIP
+>>> from grip2.statistics import LassoCoefficient
+>>> rng = np.random.default_rng(1)
+>>> X = rng.standard_normal((400, 30))
+>>> y = X[:, :12].sum(axis=1) + rng.standard_normal(400)  # depends on the first 12 of 30 features
+>>> selector = KnockoffSelector(LassoCoefficient(), fdr=0.1, random_state=0).fit(X, y)
+>>> selector.get_support(indices=True)
+array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11])
+
+Without an argument, `KnockoffSelector` uses its default statistic, which also finds nonlinear effects and interactions.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from grip2.registry import lazy_exports
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from grip2.errors import Grip2Error
     from grip2.result import Importance, SelectionResult
     from grip2.selector import KnockoffSelector, select
-    from grip2.statistics import GRIP2
+    from grip2.statistics.effects import EffectPosterior
+    from grip2.statistics.grip import GRIP2
+    from grip2.statistics.staged import Staged
 
-# Public names load on first use, so that `grip2 --help` does not wait for JAX and scikit-learn.
-_HOMES = {
-    "GRIP2": "grip2.statistics",
-    "Importance": "grip2.result",
-    "KnockoffSelector": "grip2.selector",
-    "SelectionResult": "grip2.result",
-    "select": "grip2.selector",
-}
+__all__ = [
+    "GRIP2",
+    "EffectPosterior",
+    "Grip2Error",
+    "Importance",
+    "KnockoffSelector",
+    "SelectionResult",
+    "Staged",
+    "__version__",
+    "select",
+]
 
-__all__ = ["GRIP2", "Importance", "KnockoffSelector", "SelectionResult", "__version__", "select"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'grip2' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# Imported when first used, so that `grip2 --help` does not wait for JAX and scikit-learn.
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "EffectPosterior": "grip2.statistics.effects",
+        "GRIP2": "grip2.statistics.grip",
+        "Grip2Error": "grip2.errors",
+        "Importance": "grip2.result",
+        "KnockoffSelector": "grip2.selector",
+        "SelectionResult": "grip2.result",
+        "Staged": "grip2.statistics.staged",
+        "__version__": __name__,
+        "select": "grip2.selector",
+    },
+)

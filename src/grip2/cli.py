@@ -1,20 +1,27 @@
-"""The command line. Heavy imports wait until a command runs, so that help appears at once."""
+"""The command line. Heavy imports wait until a command runs, so that help appears at once.
+
+Exit codes: 0 done, 1 failure, 2 usage or bad input, 130 interrupted.
+"""
 
 from __future__ import annotations
 
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from grip2 import __version__
 from grip2.commands.experiment_cli import app as experiment_app
+from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, PAPER_NAMES, PAPER_STATISTIC, command_listing
+from grip2.errors import Grip2Error
+from grip2.knockoffs.registry import SAMPLERS
+from grip2.statistics.registry import STATISTICS
 
 app = typer.Typer(
     name="grip2",
-    help="Find the features that truly matter in a table, with the false discovery rate controlled.\n\n"
+    help="Find the features on which the response depends given all others, with the false discovery rate controlled.\n\n"
     "Start with [bold]grip2 demo[/bold], then [bold]grip2 select data.csv --target y[/bold].",
     no_args_is_help=True,
     add_completion=False,
@@ -26,9 +33,20 @@ app.add_typer(experiment_app)
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130
 
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if it is not there.")]
+# The base class of all usage errors: click's, or in newer versions that of typer's own copy of click.
+UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
+
+TablePath = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Feather file; one row per sample.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; created if it does not exist.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already in the folder.")]
+Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
+Impute = Annotated[
+    bool, typer.Option("--impute", help="Fill missing values with the median or the most frequent value.")
+]
+Knockoffs = Annotated[
+    str, typer.Option(metavar="NAME", help="How knockoffs are made: a name from the list below, or module:Class.")
+]
 
 
 def _version(value: bool) -> None:
@@ -47,21 +65,21 @@ def options(
     pass
 
 
-@app.command()
+@app.command(
+    help="Select features of a generated table whose signal linear methods cannot detect.\n\n"
+    "The response depends on absolute values and products of 20 of 100 features. Compares what the lasso and "
+    f"{STATISTICS.entry(DEFAULT_STATISTIC).title} find with the truth, and writes the table (data.csv), the selection "
+    "(selection.csv, selection.json) and a report (report.html)."
+)
 def demo(out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) -> None:
-    """Select features on a table made up for the purpose, where a linear method is blind.
-
-    The response depends on absolute values and products of 20 of 100 features. Prints what the lasso and GRIP2 find
-    beside the truth, and writes the table (data.csv), the selection (selection.csv, selection.json) and a report (report.html).
-    """
     from grip2.commands.demo import run
 
     run(out, seed=seed, force=force)
 
 
-@app.command()
+@app.command(cls=command_listing(STATISTICS, SAMPLERS))
 def select(
-    table: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Feather file; one row per sample.")],
+    table: TablePath,
     target: Annotated[str, typer.Option("--target", "-t", help="The column to explain.")],
     out: Out = Path("grip2-selection"),
     fdr: Annotated[
@@ -69,26 +87,44 @@ def select(
         typer.Option(help="Target false discovery rate: the share of false features to accept, on average."),
     ] = 0.1,
     statistic: Annotated[
-        str, typer.Option(help="How importance is measured, for example grip2 or lcd (lasso).")
-    ] = "staged",
-    knockoffs: Annotated[str, typer.Option(help="How knockoffs are made: copula, gaussian or fixed.")] = "copula",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How importance is measured: a name from the list below, or module:Class. "
+            f"{DEFAULT_STATISTIC} unless given, {PAPER_STATISTIC} with --paper.",
+        ),
+    ] = None,
+    knockoffs: Knockoffs = DEFAULT_KNOCKOFFS,
+    paper: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"Start from the settings of one of the paper's experiments: {PAPER_NAMES}."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Change a setting of the statistic (steps=5000) or of the sampler (knockoffs.s=equi); may be repeated.",
+        ),
+    ] = None,
     draws: Annotated[
-        int, typer.Option(help="Knockoff copies; several give a steadier selection, and take longer.", min=1)
+        int,
+        typer.Option(
+            help="Repetitions with fresh knockoffs; several give a steadier selection, but take longer.", min=1
+        ),
     ] = 1,
     task: Annotated[
         str,
         typer.Option(help="auto, regression or classification. auto: text or two-valued targets are classes."),
     ] = "auto",
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    impute: Annotated[
-        bool, typer.Option("--impute", help="Fill missing values with the median or the most frequent value.")
-    ] = False,
+    drop: Drop = None,
+    impute: Impute = False,
     group_threshold: Annotated[
         float | None,
         typer.Option(help="Treat features correlated above this as one group, for example 0.9; off unless given."),
     ] = None,
     offset: Annotated[
-        int, typer.Option(help="1 controls the rate; 0 selects more under a weaker promise.", min=0, max=1)
+        int, typer.Option(help="1 controls the rate; 0 selects more under a weaker guarantee.", min=0, max=1)
     ] = 1,
     seed: Seed = 0,
     jobs: Annotated[int | None, typer.Option(help="Processes for several draws.")] = None,
@@ -98,62 +134,63 @@ def select(
 
     Example: [bold]grip2 select patients.csv --target response --fdr 0.1 --out results[/bold]
     """
+    from grip2.commands.choices import choose
     from grip2.commands.select import run
+    from grip2.commands.table import TableOptions
 
     run(
-        table,
+        TableOptions(table, tuple(drop or ()), impute, group_threshold),
         target,
         out,
+        choose(statistic, knockoffs, paper=paper, settings=settings or ()),
         fdr=fdr,
-        statistic=statistic,
-        knockoffs=knockoffs,
-        n_draws=draws,
-        task=task,
-        drop=drop or [],
-        impute=impute,
-        group_threshold=group_threshold,
         offset=offset,
+        draws=draws,
+        task=task,
         seed=seed,
-        n_jobs=jobs,
+        jobs=jobs,
         force=force,
     )
 
 
-@app.command()
+@app.command(cls=command_listing(SAMPLERS))
 def diagnose(
-    table: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Feather file; one row per sample.")],
+    table: TablePath,
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="The column to explain; left out of the knockoffs.")
     ] = None,
-    knockoffs: Annotated[str, typer.Option(help="How knockoffs are made: copula, gaussian or fixed.")] = "copula",
+    knockoffs: Knockoffs = DEFAULT_KNOCKOFFS,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Change a setting of the sampler (knockoffs.s=equi); may be repeated."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder for diagnostics.json and diagnostics.svg; none unless given."),
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    impute: Annotated[
-        bool, typer.Option("--impute", help="Fill missing values with the median or the most frequent value.")
-    ] = False,
+    drop: Drop = None,
+    impute: Impute = False,
     group_threshold: Annotated[
         float | None, typer.Option(help="Keep one of each group of features correlated above this.")
     ] = None,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Are the knockoffs of this table exchangeable with its features, and can they find anything?
+    """Test whether the knockoffs of a table are exchangeable with its features, and whether they leave any power.
 
     Draws one knockoff copy, tests it, and gives a verdict: good, usable or do not trust, and why.
     """
+    from grip2.commands.choices import choose_sampler
     from grip2.commands.diagnose import run
+    from grip2.commands.table import TableOptions
 
     run(
-        table,
+        TableOptions(table, tuple(drop or ()), impute, group_threshold),
         target,
-        knockoffs=knockoffs,
+        choose_sampler(knockoffs, settings=settings or ()),
         out=out,
-        drop=drop or [],
-        impute=impute,
-        group_threshold=group_threshold,
         seed=seed,
         force=force,
     )
@@ -164,43 +201,58 @@ def bench(
     full: Annotated[bool, typer.Option("--full", help="All 5,000 steps of the paper's synthetic run.")] = False,
 ) -> None:
     """Measure speed on this machine, as ratios: training against its bare matrix products, the lasso against scikit-learn."""
-    from grip2.commands.bench import run
+    from grip2.commands.bench import Sizes, run
 
-    run(full=full)
+    run(Sizes(steps=5000) if full else Sizes())
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line: exit code 0 done, 1 failure, 2 usage or bad input."""
+    """Run the command line and end with its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words
+    debug = "--debug" in words  # may stand anywhere
     words = [word for word in words if word != "--debug"]
     try:
         code = app(args=words, prog_name="grip2", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("stopped; nothing was written.", EXIT_STOPPED)
+        code = EXIT_STOPPED
+    except UsageError as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
     except MemoryError:
-        _fail("out of memory: fewer rows or features, or a smaller batch of draws, are needed.", EXIT_FAILURE)
+        _fail("out of memory: use fewer rows, features or draws.", EXIT_FAILURE)
     except Exception as error:
-        if hasattr(error, "show") and hasattr(error, "exit_code"):  # a usage error, which knows how to show itself
-            error.show()
-            raise SystemExit(error.exit_code) from None
         if debug:
             traceback.print_exc()
-        # Input errors of this package are plain ValueErrors; their subclasses elsewhere (LinAlgError) are failures.
-        bad_input = type(error) is ValueError or type(error).__module__.startswith("grip2.")
-        hint = "" if bad_input or debug else " (--debug shows where)"
-        message = str(error).removeprefix("KnockoffSelector: ") or type(error).__name__
-        _fail(message + hint, EXIT_USAGE if bad_input else EXIT_FAILURE)
-    if code == EXIT_STOPPED:  # the parser has turned Ctrl-C into this
+        if isinstance(error, Grip2Error):
+            _fail(str(error).removeprefix("KnockoffSelector: "), EXIT_USAGE)
+        _fail(_bug_report(error), EXIT_FAILURE)
+    if code == EXIT_STOPPED:  # also where the parser has turned Ctrl-C into this code
         _fail("stopped; nothing was written.", EXIT_STOPPED)
     if code:
         raise SystemExit(code)
 
 
-def _fail(message: str, code: int) -> None:
+def _fail(message: str, code: int) -> NoReturn:
     typer.echo(f"grip2: {message}", err=True)
     raise SystemExit(code)
 
 
-if __name__ == "__main__":
-    main()
+def _bug_report(error: Exception) -> str:
+    """One line that says that the fault is ours, where to report it and what to include."""
+    what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": .")
+    address = _issues_address()
+    return (
+        f"{what}. This is a bug in grip2, please report it{f' at {address}' if address else ''}: include the command, "
+        "the output of `grip2 --version` and the traceback that --debug prints."
+    )
+
+
+def _issues_address() -> str:
+    """Where the installed package's metadata says that issues are reported; empty where it does not say."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        urls = metadata("grip2").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    return next((url.partition(",")[2].strip() for url in urls if url.startswith("Issues,")), "")

@@ -1,17 +1,19 @@
-"""Things known by name: statistics and knockoff samplers, ours and those of other packages.
+"""Classes known by name: statistics and knockoff samplers, ours and those of other packages.
 
-A `Registry` is a list of entries, each of which says where its class lives; classes are imported when asked for, so listing
-names costs nothing. Other packages add entries by entry points in their ``pyproject.toml``::
+A `Registry` is a list of entries, each of which says where its class lives. A class is imported when it is first asked for, so
+listing names stays fast. Other packages add entries by entry points in their ``pyproject.toml``::
 
     [project.entry-points."grip2.statistics"]
     my-statistic = "my_package.module:MyStatistic"
+
+    [project.entry-points."grip2.knockoffs"]
+    my-sampler = "my_package.module:MyKnockoffs"
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +22,7 @@ from grip2.errors import Grip2Error, did_you_mean
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a class lives, and what a person reads of it."""
+    """Where a class lives, and how it is described to people."""
 
     name: str  # on the command line and in plans
     location: str  # "module:Class"
@@ -48,11 +50,18 @@ class Registry:
         """Entries that come with this package."""
         return list(self._own.values())
 
+    def own_modules(self) -> dict[str, str]:
+        """The module of each class that comes with this package, by the name of the class."""
+        return {name: module for module, _, name in (entry.location.partition(":") for entry in self.own_entries())}
+
     def entries(self) -> dict[str, Entry]:
-        """All entries by name: ours in their order, then those of other packages; a taken name stays ours."""
+        """All entries by name: ours in their order, then those of other packages, which cannot replace ours."""
+        from importlib.metadata import entry_points  # takes longer to import than all of this module
+
         found = dict(self._own)
-        for point in sorted(importlib.metadata.entry_points(group=self.group)):
-            found.setdefault(point.name, Entry(point.name, point.value))
+        for point in sorted(entry_points(group=self.group)):
+            origin = f"from the package {point.dist.name}" if point.dist is not None else ""
+            found.setdefault(point.name, Entry(point.name, point.value, origin))
         return found
 
     def names(self) -> list[str]:
@@ -60,6 +69,8 @@ class Registry:
 
     def entry(self, name: str) -> Entry:
         """The entry of a name or of a "module:Class"; an unknown name raises and suggests a neighbour."""
+        if name in self._own:
+            return self._own[name]
         if name.count(":") == 1:
             return Entry(name, name)
         entries = self.entries()
@@ -86,7 +97,11 @@ class Registry:
 
     def create(self, name: str, **settings: Any) -> Any:
         """An instance of a name, with the defaults of its class unless ``settings`` say otherwise."""
-        return self.load(name)(**settings)
+        found = self.load(name)
+        try:
+            return found(**settings)
+        except TypeError as error:  # an abstract class, or one that needs or does not know a parameter
+            raise Grip2Error(f"{self.what} {name!r}: {found.__name__} cannot be created ({error}).") from error
 
     def register(self, name: str, location: str, summary: str = "") -> None:
         """Make a class known under a name in this process; ``location`` is "module:Class"."""
@@ -95,3 +110,24 @@ class Registry:
         if location.count(":") != 1:
             raise Grip2Error(f"register: location must look like 'module:Class', got {location!r}.")
         self._own[name] = Entry(name, location, summary)
+
+
+def lazy_exports(
+    package: str, modules: Mapping[str, str], *, renamed: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package that imports each public name when it is first used.
+
+    ``modules`` says in which module each name is defined, ``renamed`` the new name of each old one.
+    """
+
+    def get_attribute(name: str) -> Any:
+        if name in (renamed or {}):
+            raise AttributeError(f"module {package!r} has no attribute {name!r}: it is now called {(renamed or {})[name]}")
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(modules[name]), name)
+
+    def directory() -> list[str]:
+        return sorted(modules)
+
+    return get_attribute, directory

@@ -7,14 +7,17 @@ pairs such as ``[0.001, 0.1]``; for a parameter that holds another statistic, it
 from __future__ import annotations
 
 import tomllib
+import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from sklearn.base import BaseEstimator, clone
 
 from grip2.errors import Grip2Error, did_you_mean
 
 Configured = TypeVar("Configured", bound=BaseEstimator)
+
+_IN_WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", types.NoneType: "none"}
 
 
 def parse_settings(words: Iterable[str]) -> dict[str, Any]:
@@ -36,7 +39,7 @@ def with_settings(
     ``create`` makes what a parameter holds from its name, where that is another statistic. Whole parts are replaced before
     parts of them are changed: ``{"network": "grip1", "network.steps": 500}`` changes the steps of the new network.
     """
-    changed = clone(configured)
+    changed: Configured = clone(configured)
     for path in sorted(settings, key=lambda name: name.count(".")):
         _set(changed, path, path, settings[path], create)
     return changed
@@ -46,10 +49,8 @@ def _set(owner: Any, path: str, whole: str, value: Any, create: Callable[[str], 
     name, _, rest = path.partition(".")
     known = owner.get_params(deep=False)
     if name not in known:
-        raise Grip2Error(
-            f"{type(owner).__name__} has no setting {name!r}; it has {', '.join(sorted(known))}."
-            f"{did_you_mean(name, known)}"
-        )
+        settings = f"it has {', '.join(sorted(known))}" if known else "it has none"
+        raise Grip2Error(f"{type(owner).__name__} has no setting {name!r}; {settings}.{did_you_mean(name, known)}")
     current = known[name]
     if rest:
         if not isinstance(current, BaseEstimator):
@@ -60,7 +61,7 @@ def _set(owner: Any, path: str, whole: str, value: Any, create: Callable[[str], 
     elif isinstance(current, BaseEstimator) and isinstance(value, str) and create is not None:
         owner.set_params(**{name: create(value)})
     else:
-        owner.set_params(**{name: plain_value(value)})
+        owner.set_params(**{name: _checked(type(owner), name, plain_value(value))})
 
 
 def plain_value(value: Any) -> Any:
@@ -76,3 +77,50 @@ def _value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+def _checked(owner: type[Any], name: str, value: Any) -> Any:
+    """``value`` if it fits what the constructor of ``owner`` declares for ``name``; without a declaration anything does."""
+    try:
+        declared = get_type_hints(owner.__init__).get(name, Any)
+    except NameError:  # a type that its module imports for type checkers only
+        return value
+    if not _fits(value, declared):
+        expected = [words for option in _options(declared) if (words := _in_words(option))]
+        raise Grip2Error(
+            f"{owner.__name__}: {name} must be {' or '.join(expected) or 'given in Python'}, got {value!r}."
+        )
+    return value
+
+
+def _options(declared: Any) -> tuple[Any, ...]:
+    return get_args(declared) if get_origin(declared) in (types.UnionType, Union) else (declared,)
+
+
+def _fits(value: Any, declared: Any) -> bool:
+    if declared is Any:
+        return True
+    options = _options(declared)
+    if len(options) > 1:
+        return any(_fits(value, option) for option in options)
+    inner = get_args(declared)
+    if get_origin(declared) is Literal:
+        return value in inner
+    if get_origin(declared) is tuple:
+        inner = inner[:1] * len(value) if inner[-1] is Ellipsis and isinstance(value, tuple) else inner
+        return isinstance(value, tuple) and len(value) == len(inner) and all(map(_fits, value, inner))
+    if isinstance(value, bool):
+        return declared is bool
+    if declared is float:
+        return isinstance(value, (int, float))
+    return not isinstance(declared, type) or isinstance(value, declared)
+
+
+def _in_words(declared: Any) -> str:
+    """What one type takes, as far as a text can spell it; empty where it cannot."""
+    inner = get_args(declared)
+    if get_origin(declared) is Literal:
+        return " or ".join(map(str, inner))
+    if get_origin(declared) is tuple:
+        return f"a list such as [{', '.join('0.1' for _ in inner)}]"
+    return _IN_WORDS.get(declared, "")

@@ -1,1 +1,1 @@
-"""What the commands do once their words are parsed; imported only when a command runs."""
+"""What each command does after its options are parsed; imported when the command runs, so that help stays fast."""

@@ -6,6 +6,7 @@ import itertools
 import resource
 import time
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from rich.table import Table
@@ -23,16 +24,31 @@ from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.lasso_cv import draw_folds, lasso_cv
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """What is measured: networks of the paper's synthetic and HIV experiments, and the lasso on the synthetic table."""
+
+    rows: int = 20_000  # of the synthetic table
+    features: int = 500  # the network sees twice as many columns: features and their knockoffs
+    hidden: int = 512
+    batch: int = 256
+    steps: int = 500  # the paper's run has 5,000
+    hiv_rows: int = 800
+    hiv_columns: int = 400
+    hiv_steps: int = 5000
+    repetitions: int = 500  # of the bare matrix products
+
+
 def products(n_inputs: int, hidden: int, depth: int, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The matrix products of one step: forward, weight gradients, and gradients passed down."""
+    """The matrix products of one step: forward, weight gradients, and gradients passed to the layer below."""
     rng = np.random.default_rng(0)
 
     def matrix(*shape: int) -> np.ndarray:
         return rng.standard_normal(shape).astype(np.float32)
 
-    sizes = [n_inputs, *([hidden] * depth), 1]
+    widths = [n_inputs, *([hidden] * depth), 1]
     pairs = []
-    for layer, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes)):
+    for layer, (fan_in, fan_out) in enumerate(itertools.pairwise(widths)):
         x, weight, delta = matrix(batch, fan_in), matrix(fan_in, fan_out), matrix(batch, fan_out)
         pairs += [(x, weight), (x.T, delta)]
         if layer > 0:
@@ -40,71 +56,92 @@ def products(n_inputs: int, hidden: int, depth: int, batch: int) -> list[tuple[n
     return pairs
 
 
-def seconds_of_products(pairs: list[tuple[np.ndarray, np.ndarray]], steps: int) -> float:
+def seconds_of_products(pairs: list[tuple[np.ndarray, np.ndarray]], repetitions: int) -> float:
+    """Seconds that all products of one step take, on average."""
     for left, right in pairs:
         left @ right
     began = time.perf_counter()
-    for _ in range(steps):
+    for _ in range(repetitions):
         for left, right in pairs:
             left @ right
-    return (time.perf_counter() - began) / steps
+    return (time.perf_counter() - began) / repetitions
 
 
-def synthetic(steps: int) -> tuple[float, float]:
+def synthetic(sizes: Sizes) -> tuple[float, float]:
+    """Seconds of one training step of the paper's synthetic network, and of its matrix products."""
     rng = np.random.default_rng(0)
-    x, target = rng.standard_normal((20_000, 1000), dtype=np.float32), Measurement(rng.standard_normal(20_000)).target()
-    config = TrainingConfig(schedule=Schedule(), hidden=512, depth=3, batch_size=256, steps=steps)
+    n_inputs = 2 * sizes.features
+    x = rng.standard_normal((sizes.rows, n_inputs), dtype=np.float32)
+    target = Measurement(rng.standard_normal(sizes.rows)).target()
+    config = TrainingConfig(
+        schedule=Schedule(), hidden=sizes.hidden, depth=3, batch_size=sizes.batch, steps=sizes.steps
+    )
     train(x, target, config=config, rng=np.random.default_rng(0))  # compiles
-    pairs = products(1000, 512, 3, 256)
+    pairs = products(n_inputs, sizes.hidden, 3, sizes.batch)
+    repetitions = max(1, sizes.repetitions // 5)
     # The machine may be shared: products are timed before and after, and the mean taken.
-    before = seconds_of_products(pairs, 100)
+    before = seconds_of_products(pairs, repetitions)
     began = time.perf_counter()
     train(x, target, config=config, rng=np.random.default_rng(0))
-    engine = (time.perf_counter() - began) / steps
-    return engine, (before + seconds_of_products(pairs, 100)) / 2
+    engine = (time.perf_counter() - began) / sizes.steps
+    return engine, (before + seconds_of_products(pairs, repetitions)) / 2
 
 
-def hiv(members: int) -> float:
+def hiv(sizes: Sizes, members: int) -> float:
+    """Seconds of one training step of the paper's HIV network, for each of ``members`` networks trained at once."""
     rng = np.random.default_rng(0)
-    x, target = rng.standard_normal((800, 400)), Measurement(rng.standard_normal(800)).target()
+    x = rng.standard_normal((sizes.hiv_rows, sizes.hiv_columns))
+    target = Measurement(rng.standard_normal(sizes.hiv_rows)).target()
     config = TrainingConfig(
-        schedule=Schedule(block_size=50), hidden=1, depth=1, batch_size=None, steps=5000, deep_l2=1e-2
+        schedule=Schedule(block_size=50),
+        hidden=1,
+        depth=1,
+        batch_size=None,
+        steps=sizes.hiv_steps,
+        deep_l2=1e-2,
     )
 
-    def run() -> None:
+    def train_once() -> None:
         if members == 1:
             train(x, target, config=config, rng=np.random.default_rng(0))
         else:
             rngs = np.random.default_rng(0).spawn(members)
             train_batch(x, target, config=config, rngs=rngs)
 
-    run()
+    train_once()  # compiles
     began = time.perf_counter()
-    run()
-    return (time.perf_counter() - began) / 5000 / members
+    train_once()
+    return (time.perf_counter() - began) / sizes.hiv_steps / members
 
 
-def lasso() -> tuple[float, float, bool]:
-    """Seconds of our cross-validated lasso and of scikit-learn's on the same folds and grid, and whether they agree."""
-    made = make_ar1(random_state=0)
-    Xk = (
-        GaussianKnockoffs(np.zeros(500), made.covariance, s="equi")
-        .fit(made.X)
-        .sample(made.X, rng=np.random.default_rng(0))
-    )
+@dataclass(frozen=True)
+class LassoTimes:
+    """Our cross-validated lasso and scikit-learn's, on the same folds and the same grid."""
+
+    ours: float  # seconds
+    theirs: float  # seconds
+    same_lambda: bool
+
+
+def lasso(sizes: Sizes) -> LassoTimes:
+    made = make_ar1(sizes.rows, sizes.features, random_state=0)
+    sampler = GaussianKnockoffs(np.zeros(sizes.features), made.covariance, s="equi").fit(made.X)
+    Xk = sampler.sample(made.X, rng=np.random.default_rng(0))
     Z, y = augmented_columns(made.X, Xk), Measurement.encode(made.y, "bench").y
     folds = draw_folds(len(y), 5, np.random.default_rng(0))
-    splits = [(np.setdiff1d(np.arange(len(y)), rows), rows) for rows in folds]
+    splits = [(np.setdiff1d(np.arange(len(y)), held_out), held_out) for held_out in folds]
     began = time.perf_counter()
     ours = lasso_cv(Z, y, folds=folds)
     middle = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # theirs, far below the penalty that is chosen
         theirs = LassoCV(cv=splits).fit(Z, y)
-    return middle - began, time.perf_counter() - middle, bool(np.isclose(ours.lambda_, theirs.alpha_, rtol=1e-9))
+    return LassoTimes(
+        middle - began, time.perf_counter() - middle, bool(np.isclose(ours.lambda_, theirs.alpha_, rtol=1e-9))
+    )
 
 
-def run(*, full: bool) -> None:
+def run(sizes: Sizes) -> None:
     table = Table(title="milliseconds per step, and bare matrix products of the same shapes", title_justify="left")
     table.add_column("network")
     for heading in ("engine", "products", "ratio"):
@@ -113,15 +150,18 @@ def run(*, full: bool) -> None:
     def add(label: str, engine: float, bare: float) -> None:
         table.add_row(label, f"{engine * 1e3:.3f}", f"{bare * 1e3:.3f}", f"{engine / bare:.2f}")
 
-    add("synthetic 1000-512-512-512-1, batch 256", *synthetic(5000 if full else 500))
-    bare = seconds_of_products(products(400, 1, 1, 800), 500)
+    widths = "-".join(str(width) for width in (2 * sizes.features, *[sizes.hidden] * 3, 1))
+    add(f"synthetic {widths}, batch {sizes.batch}", *synthetic(sizes))
+    bare = seconds_of_products(products(sizes.hiv_columns, 1, 1, sizes.hiv_rows), sizes.repetitions)
     for members in (1, 50):
-        add(f"HIV 400-1-1, all 800 rows, {members} run{'s' * (members > 1)} at once", hiv(members), bare)
+        label = f"HIV {sizes.hiv_columns}-1-1, all {sizes.hiv_rows} rows, {members} run{'s' * (members > 1)} at once"
+        add(label, hiv(sizes, members), bare)
     output.print(table)
-    ours, theirs, same = lasso()
+    times = lasso(sizes)
     output.print(
-        f"cross-validated lasso, n = 20,000, 1,000 columns: {ours:.1f} s, scikit-learn's LassoCV {theirs:.1f} s, "
-        f"ratio {ours / theirs:.2f}, {'the same' if same else 'ANOTHER'} lambda",
+        f"cross-validated lasso, n = {sizes.rows:,}, {2 * sizes.features:,} columns: {times.ours:.1f} s, scikit-learn's "
+        f"LassoCV {times.theirs:.1f} s, ratio {times.ours / times.theirs:.2f}, "
+        f"{'the same' if times.same_lambda else 'ANOTHER'} lambda",
         markup=False,
     )
     output.print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB", markup=False)

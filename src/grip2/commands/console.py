@@ -1,4 +1,4 @@
-"""What a person sees while a command works and when it is done."""
+"""Terminal output: progress while a command works, notices, and the selection at the end."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rich.text import Text
 from grip2.result import SelectionResult
 from grip2.statistics.base import Progress as ProgressCallback
 
-MAX_SHOWN = 40
+MAX_ROWS_SHOWN = 40
 
-# Results go to standard output, everything about the work to standard error.
+# Results go to standard output, progress and notices to standard error.
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
@@ -45,7 +45,7 @@ def progress_bar(label: str) -> Iterator[ProgressCallback]:
 
 @contextmanager
 def _remembered_interrupt() -> Iterator[Callable[[], None]]:
-    """Ctrl-C that is not lost: one that strikes inside a callback of the compiler is swallowed there, and raised again here."""
+    """Ctrl-C that is not lost: the compiler swallows one that arrives inside its callback, so ``check`` raises it again."""
     struck = False
 
     def remember(number: int, frame: object) -> None:
@@ -70,7 +70,7 @@ def _remembered_interrupt() -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def warnings_as_notices() -> Iterator[None]:
-    """Warnings of the library in one plain line each."""
+    """Show each warning of the library once, as a notice of one line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -79,11 +79,12 @@ def warnings_as_notices() -> Iterator[None]:
 
 
 def notice(text: str) -> None:
+    """A line about the work on standard error."""
     errors.print("note:", text, style="dim", markup=False, soft_wrap=True)
 
 
 def show_selection(result: SelectionResult) -> None:
-    """The selected features, strongest first, and why these; or why there are none."""
+    """Print the selected features, strongest first, and the reason for the selection or for its absence."""
     if result.selected:
         output.print(_selection_table(result))
     output.print(result.reason, markup=False)
@@ -99,7 +100,7 @@ def _selection_table(result: SelectionResult) -> Table:
     table.add_column("feature")
     for heading in ("W", "q-value", "importance", "of its knockoff", *(["e-value"] if with_e else [])):
         table.add_column(heading, justify="right")
-    for row in frame.head(MAX_SHOWN).to_dict("records"):
+    for row in frame.head(MAX_ROWS_SHOWN).to_dict("records"):
         cells = [
             f"{row['W']:.4g}",
             f"{row['q_value']:.3g}",
@@ -107,6 +108,6 @@ def _selection_table(result: SelectionResult) -> Table:
             f"{row['knockoff']:.4g}",
         ]
         table.add_row(Text(str(row["name"])), *cells, *([f"{row['e_value']:.3g}"] if with_e else []))
-    if len(frame) > MAX_SHOWN:
-        table.caption = f"and {len(frame) - MAX_SHOWN} more in selection.csv"
+    if len(frame) > MAX_ROWS_SHOWN:
+        table.caption = f"and {len(frame) - MAX_ROWS_SHOWN} more in selection.csv"
     return table

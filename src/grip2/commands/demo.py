@@ -1,4 +1,4 @@
-"""`grip2 demo`: the main job on a table made up for the purpose, beside the truth."""
+"""`grip2 demo`: a selection on a generated table, compared with the truth."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from rich.table import Table
 
 from grip2._output import OutputFolder
 from grip2.commands.console import output, progress_bar, show_selection
+from grip2.commands.names import DEFAULT_STATISTIC
 from grip2.commands.select import FILES, result_files
 from grip2.datasets import make_hidden_interactions
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.metrics import false_discovery_proportion, power
 from grip2.result import SelectionResult
 from grip2.selector import KnockoffSelector
-from grip2.statistics import LassoCoefficient, Staged, Statistic
+from grip2.statistics.base import Statistic
+from grip2.statistics.lasso_coefficient import LassoCoefficient
+from grip2.statistics.registry import STATISTICS
 
 FDR = 0.1
+OURS = STATISTICS.entry(DEFAULT_STATISTIC).title
 
 
 def run(out: Path, *, seed: int, force: bool) -> None:
@@ -36,16 +40,16 @@ def run(out: Path, *, seed: int, force: bool) -> None:
     with OutputFolder(out, (*FILES, "data.csv"), force=force) as folder:
         results = {
             label: _select(label, statistic, sampler, X, made.y, seed)
-            for label, statistic in (("lasso", LassoCoefficient()), ("Staged", Staged()))
+            for label, statistic in (("lasso", LassoCoefficient()), (OURS, STATISTICS.create(DEFAULT_STATISTIC)))
         }
         table = _comparison(results, truth)
         notes = (
-            f"Made-up data: {len(truth)} features matter, through absolute values and products. "
+            f"Generated data: the response depends on {len(truth)} features, through absolute values and products. "
             + " ".join(_sentence(label, result, truth) for label, result in results.items()),
         )
-        files = result_files(results["Staged"], title="Demo: a signal that linear methods cannot see", notes=notes)
+        files = result_files(results[OURS], title="Demo: a signal that linear methods cannot detect", notes=notes)
         folder.write({**files, "data.csv": X.assign(y=made.y).round(6).to_csv(index=False)})
-    show_selection(results["Staged"])
+    show_selection(results[OURS])
     output.print(table)
     output.print(
         f"Report: {out / 'report.html'}\nTry it yourself: grip2 select {out / 'data.csv'} --target y --out my-selection",
@@ -67,9 +71,7 @@ def _scores(result: SelectionResult, truth: set[str]) -> tuple[float, float]:
 
 def _sentence(label: str, result: SelectionResult, truth: set[str]) -> str:
     fdp, found = _scores(result, truth)
-    return (
-        f"{label}: {len(result.selected)} selected, {found:.0%} of the truth found, {fdp:.0%} of the selection false."
-    )
+    return f"{label}: {len(result.selected)} selected, {found:.0%} of the true features found, {fdp:.0%} of the selection false."
 
 
 def _comparison(results: dict[str, SelectionResult], truth: set[str]) -> Table:

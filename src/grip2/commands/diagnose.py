@@ -1,4 +1,4 @@
-"""`grip2 diagnose`: are the knockoffs of a table to be trusted?"""
+"""`grip2 diagnose`: tests whether the knockoffs of a table are exchangeable with its features."""
 
 from __future__ import annotations
 
@@ -11,38 +11,34 @@ from grip2._output import OutputFolder
 from grip2._random import generator_from
 from grip2._validation import check_table
 from grip2.commands.console import output, warnings_as_notices
-from grip2.commands.table import group, load
+from grip2.commands.table import TableOptions, group, load
 from grip2.errors import Grip2Error
+from grip2.knockoffs.base import KnockoffSampler
 from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
-from grip2.knockoffs.registry import SAMPLERS
 from grip2.report.figures import to_svg
 
 FILES = ("diagnostics.json", "diagnostics.svg")
 
 
 def run(
-    table: Path,
+    table: TableOptions,
     target: str | None,
+    sampler: KnockoffSampler,
     *,
-    knockoffs: str,
     out: Path | None,
-    drop: list[str],
-    impute: bool,
-    group_threshold: float | None,
     seed: int,
     force: bool,
 ) -> KnockoffDiagnostics:
-    sampler = SAMPLERS.create(knockoffs)
     if sampler.fixed_x:
         raise Grip2Error(
             "diagnose: fixed-X knockoffs match Gram matrices; they are not meant to be exchangeable row by row, so these "
             "tests do not apply. Diagnose 'copula' or 'gaussian' knockoffs."
         )
     with nullcontext() if out is None else OutputFolder(out, FILES, force=force) as folder:
-        prepared = load(table, target, drop=drop, impute=impute)
+        prepared = load(table, target)
         with warnings_as_notices():
-            X, _ = group(prepared.X, group_threshold)
-            check_table(X.to_numpy(), list(X.columns), str(table))
+            X, _ = group(prepared.X, table.group_threshold)
+            check_table(X.to_numpy(), list(X.columns), str(table.path))
             rng = generator_from(seed)
             copy = sampler.fit(X.to_numpy()).sample(X.to_numpy(), rng=rng)
             found = diagnose(X.to_numpy(), copy, feature_names=list(X.columns), rng=rng)

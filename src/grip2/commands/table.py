@@ -1,7 +1,8 @@
-"""A file made ready for a command: read, prepared, grouped where asked for, with a notice of every change."""
+"""A table made ready for a command: read, prepared, grouped where asked for, with a notice of every change."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -11,10 +12,21 @@ from grip2.datasets.tables import PreparedTable, TableError, prepare, read_table
 from grip2.grouping import CorrelationGrouping
 
 
-def load(path: Path, target: str | None, *, drop: list[str], impute: bool) -> PreparedTable:
+@dataclass(frozen=True)
+class TableOptions:
+    """Where the table is, and how to prepare it."""
+
+    path: Path
+    drop: tuple[str, ...] = ()  # columns to leave out
+    impute: bool = False  # fill missing values
+    group_threshold: float | None = None  # features correlated above this are one group; None: no grouping
+
+
+def load(options: TableOptions, target: str | None) -> PreparedTable:
     """Read and prepare a table; errors name the file."""
+    path = options.path
     try:
-        prepared = prepare(read_table(path), target, drop=drop, impute=impute)
+        prepared = prepare(read_table(path), target, drop=list(options.drop), impute=options.impute)
     except TableError as error:
         raise TableError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
     for line in prepared.notices:
@@ -23,7 +35,7 @@ def load(path: Path, target: str | None, *, drop: list[str], impute: bool) -> Pr
 
 
 def group(X: pd.DataFrame, threshold: float | None) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """One representative of every group of highly correlated features (appendix C.1), and what each stands for."""
+    """One representative of every group of highly correlated features (appendix C.1), and the members of each group."""
     if threshold is None:
         return X, {}
     grouping = CorrelationGrouping(group_threshold=threshold, redundancy_threshold=max(threshold, 0.98)).fit(X)

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from grip2.errors import Grip2Error
+
 # A chunk is about this much work, so that a progress bar moves and Ctrl-C is answered at once.
 CHUNK_FLOPS = 2e10
 CHUNK_STEPS_MAX = 4096
@@ -20,7 +22,7 @@ Progress = Callable[[int, int], bool | None]
 Advance = Callable[[int, int, int], np.ndarray]
 
 
-class NonFiniteTrainingError(FloatingPointError):
+class NonFiniteTrainingError(Grip2Error, FloatingPointError):
     """The loss or the weights stopped being finite; no importance can be read off such a run."""
 
 

@@ -5,10 +5,10 @@ The public samplers are those of the registry. Everything is imported when first
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grip2.knockoffs.registry import SAMPLERS
+from grip2.registry import lazy_exports
 
 if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getattr__; a sampler missing here has type Any
     from grip2.knockoffs.base import KnockoffSampler as KnockoffSampler
@@ -19,9 +19,8 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from grip2.knockoffs.fixed_x import FixedXKnockoffs as FixedXKnockoffs
     from grip2.knockoffs.gaussian import GaussianKnockoffs as GaussianKnockoffs
 
-# Public name -> module.
 _WHERE = {
-    **{entry.location.partition(":")[2]: entry.location.partition(":")[0] for entry in SAMPLERS.own_entries()},
+    **SAMPLERS.own_modules(),
     "KnockoffSampler": "grip2.knockoffs.base",
     "NumericalRepairWarning": "grip2.knockoffs.base",
     "KnockoffDiagnostics": "grip2.knockoffs.diagnostics",
@@ -30,14 +29,4 @@ _WHERE = {
 
 __all__ = sorted(_WHERE)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_WHERE[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_exports(__name__, _WHERE)

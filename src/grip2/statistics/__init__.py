@@ -5,28 +5,11 @@ Public names come from the registry and are imported when first used: the lasso 
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
+from grip2.registry import lazy_exports
 from grip2.statistics.registry import STATISTICS, WRAPPERS
 
-# Class -> module.
-_WHERE = {
-    **{entry.location.partition(":")[2]: entry.location.partition(":")[0] for entry in STATISTICS.own_entries()},
-    **WRAPPERS,
-    "Statistic": "grip2.statistics.base",
-}
+_WHERE = {**STATISTICS.own_modules(), **WRAPPERS, "Statistic": "grip2.statistics.base"}
 
 __all__ = sorted(_WHERE)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_WHERE[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_exports(__name__, _WHERE, renamed={"PairPosterior": "EffectPosterior", "Nothing": "RandomScores"})

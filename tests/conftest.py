@@ -1,0 +1,11 @@
+"""Settings of the whole test run."""
+
+from __future__ import annotations
+
+import os
+
+# Parallel test processes share the cores: each computes on one thread, or they would wait for each other.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")

@@ -1,0 +1,55 @@
+"""What another package brings to grip2: one statistic and one knockoff sampler."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from grip2.knockoffs.base import KnockoffSampler
+from grip2.result import Importance
+from grip2.statistics.base import Progress, Statistic
+
+
+class Correlation(Statistic):
+    """Absolute correlation with the response, raised to ``power``."""
+
+    def __init__(self, power: float = 1.0) -> None:
+        self.power = power
+
+    def _importance(
+        self,
+        X: np.ndarray,
+        Xk: np.ndarray,
+        y: np.ndarray,
+        *,
+        rng: np.random.Generator,
+        task: str,
+        progress: Progress | None,
+    ) -> Importance:
+        return Importance(self._scores(X, y), self._scores(Xk, y))
+
+    def _scores(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.abs(np.corrcoef(Z, y, rowvar=False)[-1, :-1]) ** self.power
+
+
+class PermutedKnockoffs(KnockoffSampler):
+    """Each column in a random order of its rows: exact for independent columns."""
+
+    def __init__(self, passes: int = 1) -> None:
+        self.passes = passes
+
+    def fit(self, X: np.ndarray, y: None = None) -> Self:
+        self.covariance_ = np.diag(np.var(X, axis=0))
+        self.s_ = np.diag(self.covariance_)
+        self._remember_columns(X, X.shape[1])
+        return self
+
+    def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        copy = X
+        for _ in range(self.passes):
+            copy = rng.permuted(copy, axis=0)
+        return copy
+
+    def assumptions(self) -> list[str]:
+        return ["The columns are independent."]
