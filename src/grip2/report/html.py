@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import Any
 
-import jinja2
-
-from grip2.report.figures import statistics_figure, surface_figure, to_svg
+from grip2.figure_style import to_svg
+from grip2.pages import render_page
+from grip2.report.figures import statistics_figure, surface_figure
 from grip2.result import SelectionResult
 
 MAX_ROWS = 200
@@ -18,22 +17,20 @@ def selection_page(result: SelectionResult, *, title: str = "Feature selection",
     surface = surface_figure(result)
     frame = result.to_frame()
     settings = _flat(result.to_dict()["settings"])
-    return (
-        _environment()
-        .get_template("selection.html")
-        .render(
-            title=title,
-            result=result,
-            rows=frame.head(max(MAX_ROWS, int(result.selected_mask.sum()))).to_dict("records"),
-            n_hidden=max(0, len(frame) - max(MAX_ROWS, int(result.selected_mask.sum()))),
-            statistics_svg=to_svg(statistics_figure(result)),
-            surface_svg=None if surface is None else to_svg(surface),
-            shares=_shares(settings),
-            learns_whole=_learns_whole(settings),
-            several=_several(settings),
-            settings=settings,
-            notes=notes,
-        )
+    shown = max(MAX_ROWS, int(result.selected_mask.sum()))
+    return render_page(
+        "selection.html",
+        title=title,
+        result=result,
+        rows=frame.head(shown).to_dict("records"),
+        n_hidden=max(0, len(frame) - shown),
+        statistics_svg=to_svg(statistics_figure(result)),
+        surface_svg=None if surface is None else to_svg(surface),
+        shares=_shares(settings),
+        learns_whole=_learns_whole(settings),
+        several=_several(settings),
+        settings=settings,
+        notes=notes,
     )
 
 
@@ -64,12 +61,6 @@ def _shares(settings: list[tuple[str, Any]]) -> list[tuple[str, float]]:
 def _learns_whole(settings: list[tuple[str, Any]]) -> bool:
     """Did the network learn the whole response, and not what other parts left of it?"""
     return any(name.rpartition(".")[2] == "network_learns" and value == "response" for name, value in settings)
-
-
-def _environment() -> jinja2.Environment:
-    templates = resources.files("grip2.report") / "templates"
-    loader = jinja2.FunctionLoader(lambda name: (templates / name).read_text(encoding="utf-8"))
-    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
