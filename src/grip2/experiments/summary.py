@@ -7,17 +7,18 @@ from the stored W, so a level that was not in the plan costs nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from grip2.errors import Grip2Error
-from grip2.experiments.plan import Cell, Plan
 from grip2.experiments.store import DesignRow, Store, TrialRow
 from grip2.filter import knockoff_threshold
 from grip2.metrics import false_discovery_proportion, jaccard_stability, power
 
-MEASURES = ("power", "fdr", "stability")
+if TYPE_CHECKING:
+    from grip2.experiments.plan import Cell, Design, Plan
 
 
 def trial_table(plan: Plan, store: Store) -> pd.DataFrame:
@@ -29,7 +30,7 @@ def trial_table(plan: Plan, store: Store) -> pd.DataFrame:
                 chosen = selected_units(row, design, level)
                 records.append(
                     {
-                        **_shown(plan, design),
+                        **_shown(plan, cell.design),
                         "method": cell.method.name,
                         "ensemble": cell.method.ensemble,
                         "trial": row.trial,
@@ -58,7 +59,7 @@ def summary_table(plan: Plan, store: Store) -> pd.DataFrame:
             fdps = [false_discovery_proportion(chosen, set(design.truth)) for chosen in sets]
             records.append(
                 {
-                    **_shown(plan, design),
+                    **_shown(plan, cell.design),
                     "n": design.n,
                     "p": design.p,
                     "method": cell.method.name,
@@ -113,7 +114,7 @@ def varying(plan: Plan) -> list[str]:
     return [name for name in names if len({str(design.parameters.get(name)) for design in plan.designs}) > 1]
 
 
-def _shown(plan: Plan, design: DesignRow) -> dict[str, object]:
+def _shown(plan: Plan, design: Design) -> dict[str, object]:
     return {name: design.parameters.get(name) for name in varying(plan)}
 
 

@@ -37,6 +37,9 @@ class KnockoffSampler(BaseEstimator, ABC):
     # data through Gram matrices are covered by a proof.
     fixed_x: ClassVar[bool] = False
 
+    # True where `augment_rows` may add rows, because the construction needs more of them than X may have.
+    augments_rows: ClassVar[bool] = False
+
     covariance_: np.ndarray
     s_: np.ndarray
     n_features_in_: int
@@ -52,6 +55,10 @@ class KnockoffSampler(BaseEstimator, ABC):
     @abstractmethod
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""
+
+    def augment_rows(self, X: np.ndarray, y: np.ndarray, *, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """The data with rows added until the construction has enough; unchanged where ``augments_rows`` is False."""
+        return X, y
 
     def sample(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
         """One knockoff copy of ``X``: same shape, drawn without looking at any response."""

@@ -41,6 +41,7 @@ class FixedXKnockoffs(KnockoffSampler):
     """
 
     fixed_x: ClassVar[bool] = True
+    augments_rows: ClassVar[bool] = True
 
     def __init__(self, s: str | np.ndarray = "equi", center: bool = True) -> None:
         self.s = s

@@ -37,6 +37,9 @@ class Statistic(BaseEstimator, ABC):
     # True for statistics that see the data only through [X, Xk]'[X, Xk] and [X, Xk]'y: the fixed-X guarantee needs it.
     gram_based: ClassVar[bool] = False
 
+    # True for statistics that compute several knockoff copies of one X together, which is faster than one by one.
+    batches_draws: ClassVar[bool] = False
+
     # Settings that the paper fixes for its experiments; statistics that it does not tune have none.
     paper_tunes: ClassVar[tuple[str, ...]] = ()
 

@@ -104,6 +104,7 @@ class GroupRegularizationPersistence(Statistic):
         columns of the pairs found magnified, so that their groups cost less. "auto": whichever predicts held-out rows better.
     """
 
+    batches_draws: ClassVar[bool] = True
     schedule_kind: ClassVar[str]
     paper_tunes: ClassVar[tuple[str, ...]] = ALL
 

@@ -26,6 +26,7 @@ from grip2.statistics.paper_settings import SHARED_BUDGET
 class NetworkAttribution(Statistic):
     """Base of post-hoc attribution statistics; a subclass implements ``_score`` and has these parameters."""
 
+    batches_draws: ClassVar[bool] = True
     paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
 
     steps: Any
