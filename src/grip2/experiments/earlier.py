@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from grip2.errors import Grip2Error
@@ -52,9 +53,11 @@ def with_earlier_tables(plan: Plan, summary: pd.DataFrame, trials: pd.DataFrame,
     note = (
         f"{len(taken)} of the {len(own) + len(taken)} combinations of data, method and ensemble size are taken from the "
         f"earlier report {Path(folder).name}, {len(own)} from the trials of this run."
-        + ("" if single.is_file() or not taken else " Its single trials are not there, so they are compared nowhere.")
-        + (f" In neither, for some or all data: {', '.join(missing)}." if missing else "")
     )
+    if taken and not single.is_file():
+        note += " Single trials are missing there, so that comparisons trial by trial leave these out."
+    if missing:
+        note += f" In neither, for some or all data: {', '.join(missing)}."
     return CombinedTables(both, trials, note)
 
 
@@ -71,13 +74,9 @@ def _combined(
     keys = [_key(row, parameters) for row in theirs.to_dict("records")]
     chosen = [key in wanted for key in keys]
     taken = {key for key in keys if key in wanted}
-    both = theirs[chosen] if ours.empty else pd.concat([ours, theirs[chosen]], ignore_index=True) if taken else ours
-    if both.empty:
-        return both, taken
+    both = pd.concat([table for table in (ours, theirs[chosen]) if not table.empty] or [ours], ignore_index=True)
     places = [order[_key(row, parameters)] for row in both.to_dict("records")]
-    return both.assign(_place=places).sort_values("_place", kind="stable").drop(columns="_place").reset_index(
-        drop=True
-    ), taken
+    return both.iloc[np.argsort(np.array(places, dtype=int), kind="stable")].reset_index(drop=True), taken
 
 
 def _of_the_plan(plan: Plan, table: pd.DataFrame, parameters: Sequence[str]) -> pd.DataFrame:

@@ -8,9 +8,10 @@ import pkgutil
 from grip2.experiments.source import Source
 
 
-def _found() -> dict[str, Source]:
+def find_sources() -> dict[str, Source]:
+    """The sources of all files of the folder, by name."""
     modules = [importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
     return {module.SOURCE.name: module.SOURCE for module in modules}
 
 
-SOURCES: dict[str, Source] = _found()
+SOURCES: dict[str, Source] = find_sources()
