@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # The paper's own method stands out in every figure.
 HIGHLIGHTED = "grip2"
 _COLOURS = (WINE, AMBER, SKY, GREY, PINK, BLACK, GREEN, BLUE)
-_MARKERS = "*s^vpXDdPhH<>"
+_MARKERS = "*s^vpXDdPhx<>"
 _VARIANT_MARKERS = "Dd8P<"
 
 # Lengths of dashes and gaps, as matplotlib takes them; or a plain line.

@@ -1,7 +1,7 @@
 """From stored trials to numbers: power, realised FDR and stability of every method, at every target level.
 
-Features are judged by unit: themselves, or for HIV the position they belong to (appendix C.2). Selections are made anew
-from the stored W, so a level that was not in the plan costs nothing.
+Features are judged by unit: each for itself, or for example by the position of a mutation (appendix C.2). Selections are
+computed from the stored W, so that a report may use target levels at which no trial was run.
 """
 
 from __future__ import annotations
@@ -19,6 +19,13 @@ from grip2.metrics import false_discovery_proportion, jaccard_stability, power
 
 if TYPE_CHECKING:
     from grip2.experiments.plan import Cell, Design, Plan
+
+_METHOD = ("method", "ensemble")
+_OF_A_TRIAL = (*_METHOD, "trial", "target_fdr", "selected", "power", "fdp", "seconds", "knockoff_seconds")
+_OF_TRIALS = (
+    *("n", "p", *_METHOD, "target_fdr", "trials", "power", "power_se", "fdr", "fdr_se", "stability"),
+    *("selected", "seconds"),
+)
 
 
 def trial_table(plan: Plan, store: Store) -> pd.DataFrame:
@@ -42,7 +49,7 @@ def trial_table(plan: Plan, store: Store) -> pd.DataFrame:
                         "knockoff_seconds": row.knockoff_seconds,
                     }
                 )
-    return pd.DataFrame(records)
+    return _frame(plan, records, _OF_A_TRIAL)
 
 
 def summary_table(plan: Plan, store: Store) -> pd.DataFrame:
@@ -75,7 +82,7 @@ def summary_table(plan: Plan, store: Store) -> pd.DataFrame:
                     "seconds": float(np.mean([row.seconds for row in rows])),
                 }
             )
-    return pd.DataFrame(records)
+    return _frame(plan, records, _OF_TRIALS)
 
 
 def average_over(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -112,6 +119,11 @@ def varying(plan: Plan) -> list[str]:
     """Design parameters that take several values in the plan."""
     names = dict.fromkeys(name for design in plan.designs for name in design.parameters)
     return [name for name in names if len({str(design.parameters.get(name)) for design in plan.designs}) > 1]
+
+
+def _frame(plan: Plan, records: list[dict[str, object]], columns: Sequence[str]) -> pd.DataFrame:
+    """The records as a table, which has its columns even where there is no record yet."""
+    return pd.DataFrame(records, columns=list(dict.fromkeys([*varying(plan), *columns])))
 
 
 def _shown(plan: Plan, design: Design) -> dict[str, object]:

@@ -89,7 +89,7 @@ class DaskWorkers:
     @property
     def capacity(self) -> int:
         """Tasks that run at once; workers may come and go."""
-        return max(1, sum(self._client.nthreads().values()))
+        return max(1, int(sum(self._client.nthreads().values())))
 
     def __enter__(self) -> DaskWorkers:
         return self
