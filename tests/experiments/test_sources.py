@@ -12,12 +12,14 @@ import pytest
 
 import grip2.experiments
 from grip2.commands import experiment as command
+from grip2.datasets.hiv import HIVTable
+from grip2.errors import Grip2Error
 from grip2.experiments import sources
 from grip2.experiments.designs import trial_tables
 from grip2.experiments.plan import PlanError
 from grip2.experiments.plan_file import parse_plan
 from grip2.experiments.source import Option
-from grip2.experiments.sources import SOURCES
+from grip2.experiments.sources import SOURCES, hiv
 from grip2.experiments.sources.family import cut_into_classes
 from grip2.experiments.store import Store
 from grip2.experiments.summary import summary_table
@@ -133,6 +135,29 @@ def test_an_experiment_with_classes(tmp_path):
     page = (tmp_path / "out" / "report.html").read_text()
     for family in ("all", "all, 2 classes", "all, 3 classes"):
         assert f"<td>{family}</td>" in page
+
+
+def test_rows_are_added_for_fixed_knockoffs_once_for_all_trials(monkeypatch):
+    rng = np.random.default_rng(5)
+    names = tuple(f"P{k}.A" for k in range(1, 31))
+    table = HIVTable(rng.standard_normal((40, 30)), rng.standard_normal(40), names, np.arange(1, 31), np.array([3, 5]))
+    monkeypatch.setattr(hiv, "load_hiv", lambda **_: table)
+    plan = parse_plan('name = "a"\nseed = 6\n[[data]]\nsource = "hiv"\ncenter = false\n[[method]]\nname = "lapa"\n')
+    found = trial_tables(6, plan.designs[0], (0, 1), None)
+    first, second = found.tables
+    assert found.design.n == len(first.X) == 60
+    assert np.array_equal(first.X, second.X)
+    assert np.array_equal(first.y, second.y)
+    assert not np.allclose(first.Xk, second.Xk)
+    for one in (first, second):
+        assert np.allclose(one.Xk.T @ one.Xk, one.X.T @ one.X)
+
+
+def test_rows_are_not_added_to_classes():
+    text = 'name = "a"\n[[data]]\nsource = "family"\nn = 40\np = 30\nclasses = 2\nknockoffs = "fixed"\n'
+    design = parse_plan(text + '[[method]]\nname = "lapa"\n').designs[0]
+    with pytest.raises(Grip2Error, match="at least 61 rows are needed for 30 columns"):
+        trial_tables(6, design, (0,), None)
 
 
 NEW_SOURCE = """
