@@ -18,7 +18,7 @@ class OutputError(Grip2Error):
 
 
 class OutputFolder:
-    """Checked before the work begins, so that no result is lost for want of a place; written at the end, atomically.
+    """The files of a report: the place is checked before the work begins, and all files are written at the end, together.
 
     Files are written in full into a hidden folder beside their destination and then moved; if the disk fills up while they
     are written, nothing at the destination has changed.
@@ -50,14 +50,15 @@ class OutputFolder:
         self._done = False
         return self
 
-    def write(self, contents: Mapping[str, str]) -> None:
-        """Write every file, then move all of them into place."""
+    def write(self, contents: Mapping[str, str | bytes]) -> None:
+        """Write every file, then move all of them into place; names may lie in subfolders ("figures/power.svg")."""
         if set(contents) - set(self.names):
             raise ValueError(f"unannounced files: {sorted(set(contents) - set(self.names))}")
         try:
-            for name, text in contents.items():
-                with (self._staging / name).open("w", encoding="utf-8", newline="") as file:
-                    file.write(text)
+            for name, content in contents.items():
+                (self._staging / name).parent.mkdir(parents=True, exist_ok=True)
+                with (self._staging / name).open("wb") as file:
+                    file.write(content.encode() if isinstance(content, str) else content)
                     file.flush()
                     os.fsync(file.fileno())
         except OSError as error:
@@ -65,6 +66,7 @@ class OutputFolder:
                 f"{self.folder}: could not write {name} ({error.strerror}); nothing was changed."
             ) from None
         for name in contents:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(self._staging / name, self.folder / name)
         self._done = True
 

@@ -26,7 +26,7 @@ def e_values(W: np.ndarray, fdr: float) -> np.ndarray:
 def mean_e_values(draws: Sequence[np.ndarray], fdr: float) -> np.ndarray:
     """Mean e-values over draws for a final level ``fdr``; each draw is thresholded at ``fdr / 2``, as the authors advise."""
     check_fdr(fdr)
-    return np.mean([e_values(W, fdr / 2) for W in draws], axis=0)
+    return np.asarray(np.mean([e_values(W, fdr / 2) for W in draws], axis=0))
 
 
 def e_benjamini_hochberg(e: np.ndarray, fdr: float) -> np.ndarray:

@@ -122,7 +122,9 @@ def lazy_exports(
 
     def get_attribute(name: str) -> Any:
         if name in (renamed or {}):
-            raise AttributeError(f"module {package!r} has no attribute {name!r}: it is now called {(renamed or {})[name]}")
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}: it is now called {(renamed or {})[name]}"
+            )
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(importlib.import_module(modules[name]), name)

@@ -106,7 +106,7 @@ class Response(ABC):
 
     def working_residual(self, outputs: np.ndarray) -> np.ndarray:
         """(rows, outputs) what a model leaves: minus the gradient of the loss, up to a factor."""
-        return self.indicators() - self.mean_of(outputs)
+        return np.asarray(self.indicators() - self.mean_of(outputs))
 
     def __len__(self) -> int:
         return len(self.y)
@@ -233,7 +233,7 @@ class TwoClasses(_Classes):
         return np.log(counts[1:] / counts[:1])
 
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
-        return expit(outputs)
+        return np.asarray(expit(outputs))
 
     def indicators(self) -> np.ndarray:
         return self.y[:, None]
@@ -262,13 +262,13 @@ class SeveralClasses(_Classes):
 
     def constant_outputs(self, prior_rows: float = 0.0) -> np.ndarray:
         counts = self.shares * len(self.y) + prior_rows
-        return np.log(counts / counts.sum())
+        return np.asarray(np.log(counts / counts.sum()))
 
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
-        return softmax(outputs, axis=1)
+        return np.asarray(softmax(outputs, axis=1))
 
     def indicators(self) -> np.ndarray:
-        return (self.y[:, None] == np.arange(len(self.names))).astype(float)
+        return np.asarray((self.y[:, None] == np.arange(len(self.names))).astype(float))
 
 
 # In the order in which they are tried.
@@ -335,4 +335,4 @@ def standardise(values: np.ndarray) -> np.ndarray:
         raise Grip2Error(
             "values are too large for their squares to be computed; divide the columns by a constant first."
         )
-    return (centred / np.where(scale > 0, scale, 1.0)).astype(values.dtype, copy=False)
+    return np.asarray((centred / np.where(scale > 0, scale, 1.0)).astype(values.dtype, copy=False))

@@ -61,7 +61,7 @@ class Importance:
     @property
     def W(self) -> np.ndarray:
         """``W_j = S_j - S_{j+p}`` (section 2.6)."""
-        return self.original - self.knockoff
+        return np.asarray(self.original - self.knockoff)
 
     def swap(self, swapped: np.ndarray) -> Importance:
         """The same importances with the members of the pairs in ``swapped`` exchanged."""

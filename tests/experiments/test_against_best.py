@@ -6,7 +6,11 @@ import pandas as pd
 import pytest
 
 from grip2.experiments.against_best import against_best
-from grip2.experiments.sections import family_sections
+from grip2.experiments.method_looks import MethodLooks
+from grip2.experiments.plan import Method
+from grip2.experiments.sources.family import SOURCE
+
+LOOKS = MethodLooks([Method(name, name) for name in ("grip2", "lcd", "rf")])
 
 
 def trials():
@@ -59,13 +63,14 @@ def test_the_report_says_how_many_cells_fall_short():
         power=("power", "mean"), fdr=("fdp", "mean"), fdr_se=("fdp", "sem"), power_se=("power", "sem")
     )
     means["fdr"] = means["fdr"].where(means["method"] != "lcd", 0.3)
-    sections = {section.name: section for section in family_sections(means, single)}
+    sections = {section.name: section for section in SOURCE.sections(means, single, LOOKS)}
     assert "3 of 4" in sections["best"].caption
     assert "in 2 of them, better in 1" in sections["best"].caption
+    assert sections["best"].title.startswith("GRIP2 against the best"), "the method listed first"
     assert sections["best"].table["short by"].tolist() == ["", "", "0.45"]
-    assert "More than two of them above 0.1: LCD (linear), LCD (abs)" in sections["fdr"].caption
+    assert "More than two standard errors above 0.1: LCD (linear), LCD (abs)" in sections["fdr"].caption
     alone = means.assign(fdr_se=float("nan"))
-    caption = next(section.caption for section in family_sections(alone, single) if section.name == "fdr")
+    caption = next(section.caption for section in SOURCE.sections(alone, single, LOOKS) if section.name == "fdr")
     assert "Above 0.1 with too few trials to tell: LCD (linear)" in caption
     assert "None exceeds" not in caption
 
@@ -76,5 +81,5 @@ def test_ensembles_are_columns_of_their_own():
     means = single.groupby(["family", "n", "method", "ensemble", "target_fdr"], sort=False, as_index=False).agg(
         power=("power", "mean"), fdr=("fdp", "mean"), fdr_se=("fdp", "sem"), power_se=("power", "sem")
     )
-    cells = next(section.table for section in family_sections(means, single) if section.name == "cells")
-    assert "lcd, K = 3" in cells.columns
+    cells = next(section.table for section in SOURCE.sections(means, single, LOOKS) if section.name == "cells")
+    assert "LCD, K = 3" in cells.columns

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from grip2.commands import experiment as command
-from grip2.experiments.paper import HIV_TARGET
 from grip2.experiments.plan import load_plan
+from grip2.experiments.sources.hiv import PAPER_TARGET
 from grip2.experiments.store import Store
 from grip2.experiments.summary import average_over, summary_table
 
@@ -24,7 +24,7 @@ def test_average_table(tmp_path):
     command.run("hiv", methods=["grip2", "lapa"], out=tmp_path)
     with Store(tmp_path, create=False) as store:
         table = summary_table(load_plan("hiv"), store)
-    average = average_over(table[table["target_fdr"] == HIV_TARGET], "drug").set_index("method")
+    average = average_over(table[table["target_fdr"] == PAPER_TARGET], "drug").set_index("method")
     assert set(average["trials"]) == {50}
     assert set(average["n_drug"]) == {7}
     grip2, lapa = average.loc["grip2"], average.loc["lapa"]

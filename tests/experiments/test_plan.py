@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+
+from grip2.experiments.methods import check_methods, places_of, statistic_for
 from grip2.experiments.plan import PRESETS, PlanError, load_plan
 from grip2.experiments.plan_file import parse_plan
-from grip2.experiments.trial import statistic_for
-from grip2.statistics import GRIP2
+from grip2.statistics import GRIP2, FromEstimator
+from grip2.statistics.registry import STATISTICS
 from tests.experiments.helpers import SMALL
 
 
@@ -18,8 +22,17 @@ def test_presets(name, quick):
     assert plan.name == (f"{name}-quick" if quick else name)
     assert "grip2" in {method.name for method in plan.methods}
     assert "lcd" in {method.name for method in plan.methods}, "the linear yardstick stands beside every comparison"
-    for method in plan.methods:
-        statistic_for(plan, method)
+    assert "staged" in {method.name for method in plan.methods}
+    check_methods(plan)
+
+
+def test_one_name_means_one_method_in_all_plans():
+    statistics = {}
+    for name in PRESETS:
+        for quick in (False, True):
+            for method in load_plan(name, quick=quick).methods:
+                statistics.setdefault(method.name, set()).add((method.statistic, method.label))
+    assert {name: found for name, found in statistics.items() if len(found) > 1} == {}
 
 
 def test_full_presets_are_the_papers():
@@ -46,13 +59,20 @@ def test_ensembles_split_the_budget():
 
 
 @pytest.mark.parametrize("quick", [False, True])
-@pytest.mark.parametrize("name", ["synthetic", "har", "hiv"])
-def test_grip2_as_it_comes_stands_beside_the_papers(name, quick):
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_default_method_stands_beside_the_papers(name, quick):
     plan = load_plan(name, quick=quick)
-    ours = next(method for method in plan.methods if method.name == "grip2-auto")
-    assert statistic_for(plan, ours).get_params() == GRIP2().get_params()
-    theirs = next(method for method in plan.methods if method.name == "grip2")
-    assert statistic_for(plan, theirs).linear is None
+    ours, theirs = (
+        statistic_for(plan, next(method for method in plan.methods if method.name == wanted))
+        for wanted in ("staged", "grip2")
+    )
+    paper = GRIP2.paper({"har": "semireal", "hiv": "hiv"}.get(name, "synthetic"))
+    assert theirs.block_size == paper.block_size
+    if not quick:
+        assert theirs.get_params() == paper.get_params()
+    if not plan.shared_settings(plan.methods[0]):
+        assert ours.get_params(deep=False).keys() == STATISTICS.create("staged").get_params(deep=False).keys()
+        assert ours.network.get_params() == STATISTICS.create("staged").network.get_params()
 
 
 def test_a_method_may_have_a_setting_and_fewer_trials():
@@ -100,19 +120,23 @@ def test_restricted():
     ("change", "line", "message"),
     [
         (("seed = 3", "seed = -3"), 3, "seed must be a whole number of at least 0, got -3"),
-        (("trials = 3", "trails = 3"), 4, "did you mean 'trials'?"),
+        (("trials = 3", "trails = 3"), 4, "Did you mean 'trials'?"),
         (("fdr = [0.1, 0.2]", "fdr = [0.1, 2]"), 5, "fdr must hold numbers between 0 and 1, got 2"),
-        (('source = "synthetic"', 'source = "sintetic"'), 8, "did you mean 'synthetic'?"),
+        (('source = "synthetic"', 'source = "sintetic"'), 8, "Did you mean 'synthetic'?"),
         (("n = 120", 'n = "many"'), 9, "n must be a whole number, or a list of them, got 'many'"),
         (("p = 20", "drug = 'APV'"), 10, "unknown key"),
         (("rho = [0.0, 0.5]", "rho = []"), 11, "rho must not be an empty list"),
         (("rho = [0.0, 0.5]", "rho = [0.5, 0.5]"), 7, "the same data and knockoffs twice"),
-        (("snr = 2.0", 'knockoffs = "magic"'), 12, "knockoffs must be one of exact"),
-        (('name = "lcd"', 'name = "lcdd"'), 18, "did you mean 'lcd'?"),
+        (
+            ("snr = 2.0", 'knockoffs = "magic"'),
+            12,
+            "knockoffs: expected one of exact, copula, gaussian, fixed, got 'magic'",
+        ),
+        (('name = "lcd"', 'name = "lcdd"'), 18, "Did you mean 'lcd'?"),
         (('name = "lcd"', 'name = "lapa"'), 14, "two methods of one name and ensemble size"),
         (('name = "lcd"', 'statistic = "lcd"'), 17, "name is missing"),
         (('name = "lcd"', 'name = "lcd"\nonly = { rho = 0.9 }'), 19, "no data block has"),
-        (('name = "lcd"', 'name = "lcd"\nonly = { roh = 0.5 }'), 19, "did you mean 'rho'?"),
+        (('name = "lcd"', 'name = "lcd"\nonly = { roh = 0.5 }'), 19, "Did you mean 'rho'?"),
         (('name = "lcd"', 'name = "lcd"\nensemble = [0]'), 19, "ensemble must hold whole numbers of at least 1"),
         (('name = "lcd"', 'name = "lcd"\nsettings = 5'), 19, "settings must be a table"),
     ],
@@ -137,10 +161,140 @@ def test_missing_blocks():
         parse_plan('name = "x"\n')
 
 
-def test_unknown_setting_of_a_statistic():
-    plan = parse_plan(SMALL.replace('name = "lcd"', 'name = "lcd"\nsettings = { fold = 3 }'))
-    with pytest.raises(ValueError, match="lcd has no setting 'fold'; it has folds"):
-        statistic_for(plan, plan.methods[-1])
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("{ fold = 3 }", "method 'lcd': LassoCoefficient has no setting 'fold'; it has folds"),
+        ("{ folds.steps = 3 }", "folds of LassoCoefficient is 5, which has no settings"),
+    ],
+)
+def test_unknown_setting_of_a_statistic(settings, message):
+    plan = parse_plan(SMALL.replace('name = "lcd"', f'name = "lcd"\nsettings = {settings}'), "mine.toml")
+    with pytest.raises(PlanError) as caught:
+        check_methods(plan)
+    assert str(caught.value).startswith("mine.toml, line 19: ")
+    assert message in str(caught.value)
+    assert str(caught.value).endswith(f"settings = {settings}")
+
+
+def test_a_misspelled_setting_of_the_plan():
+    text = SMALL.replace("[[data]]", "[settings]\nstep = 60\n\n[[data]]") + '[[method]]\nname = "mald"\n'
+    with pytest.raises(
+        PlanError, match=r"line 8: .*no statistic of the plan has a setting 'step'. Did you mean 'steps'?"
+    ):
+        check_methods(parse_plan(text))
+    check_methods(parse_plan(text.replace("step =", "steps =")))
+
+
+NESTED = (
+    SMALL.replace("[[data]]", "[settings]\nsteps = 60\nn_estimators = 7\n\n[[data]]")
+    + """
+[[method]]
+name = "wrapped"
+statistic = "tests.experiments.test_plan:Wrapped"
+[[method]]
+name = "wrapped, ten trees"
+statistic = "tests.experiments.test_plan:Wrapped"
+[method.settings.estimator]
+n_estimators = 10
+max_depth = 2
+[[method]]
+name = "mald"
+settings = { hidden = 4 }
+"""
+)
+
+
+class Wrapped(FromEstimator):
+    """A statistic that holds something with settings of its own."""
+
+    def __init__(self, estimator=None):
+        super().__init__(RandomForestRegressor() if estimator is None else estimator)
+
+
+def test_settings_of_the_plan_reach_what_a_statistic_holds():
+    plan = parse_plan(NESTED)
+    check_methods(plan)
+    found = {method.name: statistic_for(plan, method) for method in plan.methods}
+    assert found["wrapped"].estimator.n_estimators == 7
+    assert found["wrapped, ten trees"].estimator.n_estimators == 10, "the method's own settings win"
+    assert found["wrapped, ten trees"].estimator.max_depth == 2
+    assert (found["mald"].steps, found["mald"].hidden) == (60, 4)
+    assert plan.methods[3].settings == {"estimator.n_estimators": 10, "estimator.max_depth": 2}
+    assert places_of(found["wrapped"], "n_estimators") == ["estimator.n_estimators"]
+    assert places_of(found["wrapped"], "estimator.max_depth") == ["estimator.max_depth"]
+    assert places_of(found["wrapped"], "steps") == []
+
+
+def test_labels_do_not_enter_the_configuration():
+    plain = parse_plan(SMALL)
+    labelled = parse_plan(SMALL.replace('name = "lcd"', 'name = "lcd"\nlabel = "The lasso"'))
+    assert labelled.methods[1].label == "The lasso"
+    assert [cell.configuration for cell in plain.cells()] == [cell.configuration for cell in labelled.cells()]
+
+
+def test_knockoffs_by_name_or_place():
+    by_place = "grip2.knockoffs.gaussian:GaussianKnockoffs"
+    plan = parse_plan(SMALL.replace("snr = 2.0", f'knockoffs = ["gaussian", "{by_place}"]\ns = "mvr"'))
+    assert [design.knockoffs for design in plan.designs][:2] == ["gaussian", by_place]
+    for bad, message in (
+        ("grip2.knockoffs.gaussian:None", "cannot be imported"),
+        ("gausian", "Did you mean 'gaussian'?"),
+    ):
+        with pytest.raises(PlanError, match=r"line 12: .*" + re.escape(message)):
+            parse_plan(SMALL.replace("snr = 2.0", f'knockoffs = "{bad}"'))
+
+
+# Computed by the code of the first stores: a trial is found by these, so they must never change.
+DIGESTS = [
+    ("hiv", "grip2", 1, "864d3a8a83c7539d", "fa1b05a5f57d9d23", "1bef94ffc0802415"),
+    ("hiv", "lapa", 1, "864d3a8a83c7539d", "fa1b05a5f57d9d23", "1d6c86ea486d23f9"),
+    ("synthetic", "grip1", 1, "f940a9b291a5ae13", "fb6e66fe6822eaea", "073f5dfce44cc138"),
+    ("synthetic", "grip2", 5, "f940a9b291a5ae13", "fb6e66fe6822eaea", "d87293061d488612"),
+    ("har", "grip2-low", 1, "cd19dd81a1eea046", "57aa0f14d860892b", "4159b291e2c17d64"),
+    ("har", "mald", 2, "cd19dd81a1eea046", "246cae7eae7a015a", "2dc16e1cec654d74"),
+    ("calibration", "lcd", 1, "e697cecdc58a9a55", "e78e8a780168155b", "04ed658d721bb4fa"),
+    ("calibration", "rf", 1, "e697cecdc58a9a55", "e78e8a780168155b", "dea5b47ab33ec613"),
+]
+
+
+@pytest.mark.parametrize(("preset", "method", "ensemble", "data", "design", "configuration"), DIGESTS)
+def test_stores_written_before_are_recognised(preset, method, ensemble, data, design, configuration):
+    cells = load_plan(preset).cells()
+    cell = next(cell for cell in cells if (cell.method.name, cell.method.ensemble) == (method, ensemble))
+    assert (cell.design.data_key, cell.design.key, cell.configuration) == (data, design, configuration)
+
+
+def test_settings_of_stores_written_before_are_recognised():
+    text = """
+name = "quick"
+seed = 4
+batch = 2
+[settings]
+steps = 100
+[[data]]
+source = "hiv"
+knockoffs = "gaussian"
+center = false
+[[method]]
+name = "grip2"
+settings = { omega = [1e-2, 1e-1] }
+[[method]]
+name = "mald"
+setting = "hiv"
+"""
+    cells = list(parse_plan(text).cells())
+    assert {cell.design.key for cell in cells} == {"341195e9e4a4ddf0"}
+    assert [cell.configuration for cell in cells] == ["b6e4d9f082be07b5", "b552ffa940808562"]
+
+
+def test_an_option_added_later_enters_the_key_only_where_it_is_used():
+    def keys(more: str) -> str:
+        text = f'name = "f"\n[[data]]\nsource = "family"\n{more}\n[[method]]\nname = "lcd"\n'
+        return parse_plan(text).designs[0].data_key
+
+    assert keys("") == keys("classes = 0")
+    assert len({keys(f"classes = {k}") for k in (0, 2, 3)}) == 3
 
 
 def test_names_and_files(tmp_path):

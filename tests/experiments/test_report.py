@@ -11,12 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from grip2.commands.experiment_cli import app
-from grip2.experiments.page import markdown, write_report
-from grip2.experiments.paper import hiv_tables
-from grip2.experiments.plan import load_plan
+from grip2.experiments.method_looks import MethodLooks
+from grip2.experiments.plan import Method, load_plan
 from grip2.experiments.plan_file import parse_plan
+from grip2.experiments.report import markdown, write_report
+from grip2.experiments.sources.hiv import paper_tables
 from grip2.experiments.store import DesignRow, Store, TrialRow
 from grip2.experiments.summary import average_over, summary_table, trial_table
+from grip2.statistics.registry import STATISTICS
 from tests.experiments.helpers import SMALL
 
 UNITS = (10, 10, 20, 30, 40)
@@ -27,7 +29,8 @@ def fill(plan, store, *, units=UNITS, truth=TRUTH, trials=3):
     """Random W for every cell of a plan."""
     rng = np.random.default_rng(1)
     for cell in plan.cells():
-        design = DesignRow(cell.design.key, cell.design.parameters, 50, len(units), tuple("abcde"), units, truth)
+        n, p = (cell.design.options.get(name, size) for name, size in (("n", 50), ("p", len(units))))
+        design = DesignRow(cell.design.key, cell.design.parameters, n, p, tuple("abcde"), units, truth)
         rows = [
             TrialRow(
                 plan.name, cell.configuration, cell.method.name, cell.method.ensemble, trial, cell.design.key, "done",
@@ -83,7 +86,7 @@ def test_average_over_drugs():
 
 
 def test_paper_numbers():
-    table = hiv_tables()
+    table = paper_tables()
     assert len(table) == 8 * 5
     assert not table["method"].isna().any()
     row = table[(table["drug"] == "average") & (table["method"] == "grip2")].iloc[0]
@@ -117,10 +120,32 @@ def test_reports(tmp_path, name):
     assert 'src="' not in page, "self-contained"
     assert "GRIP2" in (tmp_path / "report.md").read_text()
     assert (tmp_path / "tables" / "summary.csv").exists()
-    assert not list(tmp_path.rglob("*.partial"))
+    assert not list(tmp_path.rglob(".grip2-*")), "nothing half written is left"
     if name == "hiv":
         assert len(list((tmp_path / "tables").glob("drug-*.md"))) == 7
         assert "0.222 (0.028)" in (tmp_path / "tables" / "average.md").read_text()
+
+
+def test_labels_and_looks():
+    plan = parse_plan(
+        SMALL
+        + '[[method]]\nname = "low"\nlabel = "GRIP2, low"\nstatistic = "grip2"\n'
+        + '[[method]]\nname = "grip2"\n[[method]]\nname = "other"\nstatistic = "grip2"\n'
+        + '[[method]]\nname = "mine"\nstatistic = "some.module:Mine"\n'
+    )
+    looks = MethodLooks(plan.methods)
+    assert looks.names == ("lapa", "lcd", "low", "grip2", "other", "mine")
+    assert [looks.label(name) for name in looks.names] == ["LAPA", "LCD", "GRIP2, low", "GRIP2", "other", "mine"]
+    assert looks.label("lcd, K = 3") == "LCD, K = 3"
+    assert (looks["grip2"].colour, looks["grip2"].dash) == ("#D55E00", "-")
+    assert looks["grip2"].width > looks["lcd"].width
+    assert looks["low"].colour == looks["other"].colour == looks["grip2"].colour, (
+        "variants have their statistic's colour"
+    )
+    assert len({looks[name].dash for name in ("grip2", "low", "other")}) == 3
+    everyone = MethodLooks([Method(name, name) for name in STATISTICS.names()])
+    drawn = [(everyone[name].colour, everyone[name].marker, everyone[name].dash) for name in everyone.names]
+    assert len(set(drawn)) == len(drawn)
 
 
 def test_report_of_nothing(tmp_path):

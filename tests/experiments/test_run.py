@@ -133,6 +133,6 @@ def test_bad_words(tmp_path):
         pass
     plan = tmp_path / "small.toml"
     plan.write_text(SMALL.replace('name = "lcd"', 'name = "lcd"\nsettings = { fold = 3 }'))
-    with pytest.raises(ValueError, match="lcd has no setting 'fold'"):
+    with pytest.raises(ValueError, match="line 19: method 'lcd': LassoCoefficient has no setting 'fold'"):
         command.run(str(plan), jobs=1, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

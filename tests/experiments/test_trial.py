@@ -8,13 +8,15 @@ import numpy as np
 
 from grip2.datasets.har import HARTable
 from grip2.experiments import designs
-from grip2.experiments.designs import trial_inputs
+from grip2.experiments.designs import trial_tables
+from grip2.experiments.method_looks import MethodLooks
+from grip2.experiments.methods import statistic_for
 from grip2.experiments.plan_file import parse_plan
 from grip2.experiments.run import missing_tasks
-from grip2.experiments.sections import sections_for
+from grip2.experiments.sources import SOURCES, har
 from grip2.experiments.store import Store
 from grip2.experiments.summary import summary_table, trial_table
-from grip2.experiments.trial import Task, group_size, run_task, statistic_for
+from grip2.experiments.trial import Task, group_size, run_task
 from grip2.statistics import network_attribution
 from tests.datasets.test_hiv import CELLS, write_class
 from tests.experiments.helpers import SMALL
@@ -27,20 +29,20 @@ def tasks(text, folder, **settings):
 
 def test_methods_of_a_trial_see_the_same_data(tmp_path):
     design = parse_plan(SMALL).designs[0]
-    first = trial_inputs(3, design, (1,), None)
-    assert trial_inputs(3, design, (1,), None) is first, "the next method finds it ready"
-    designs._INPUTS.found.clear()
+    first = trial_tables(3, design, (1,), None)
+    assert trial_tables(3, design, (1,), None) is first, "the next method finds it ready"
+    designs._TABLES.found.clear()
     designs._PREPARED.found.clear()
-    again = trial_inputs(3, design, (1,), None)
+    again = trial_tables(3, design, (1,), None)
     for one, other in zip(first.tables[0], again.tables[0], strict=True):
         assert np.array_equal(one, other)
-    assert not np.array_equal(trial_inputs(3, design, (2,), None).tables[0][0], first.tables[0][0])
-    assert not np.array_equal(trial_inputs(4, design, (1,), None).tables[0][0], first.tables[0][0])
+    assert not np.array_equal(trial_tables(3, design, (2,), None).tables[0][0], first.tables[0][0])
+    assert not np.array_equal(trial_tables(4, design, (1,), None).tables[0][0], first.tables[0][0])
 
 
 def test_designs_that_differ_in_knockoffs_share_data():
     plan = parse_plan(SMALL.replace("rho = [0.0, 0.5]", 'rho = 0.5\ns = ["equi", "mvr"]'))
-    equi, mvr = (trial_inputs(3, design, (0,), None).tables[0] for design in plan.designs)
+    equi, mvr = (trial_tables(3, design, (0,), None).tables[0] for design in plan.designs)
     assert np.array_equal(equi[0], mvr[0])
     assert np.array_equal(equi[2], mvr[2])
     assert not np.allclose(equi[1], mvr[1])
@@ -90,7 +92,7 @@ def test_errors_become_rows(tmp_path):
     broken = replace(task, cell=replace(task.cell, design=replace(task.cell.design, s="none")))
     (row,) = run_task(broken).rows
     assert row.status == "failed"
-    assert "ValueError" in row.error
+    assert "Grip2Error" in row.error
     assert row.W is None
 
 
@@ -145,9 +147,9 @@ def test_only_shared_data_is_batched():
 def test_har_support_is_fixed(monkeypatch):
     X = np.random.default_rng(0).standard_normal((200, 15)).astype(np.float32)
     names = tuple(f"f{j}" for j in range(15))
-    monkeypatch.setattr(designs, "load_har", lambda *_, **__: HARTable(X, names, 15, 0))
+    monkeypatch.setattr(har, "load_har", lambda *_, **__: HARTable(X, names, 15, 0))
     plan = parse_plan('name = "h"\n[[data]]\nsource = "har"\n[[method]]\nname = "lcd"\n')
-    first, second = (trial_inputs(0, plan.designs[0], (trial,), None) for trial in (0, 1))
+    first, second = (trial_tables(0, plan.designs[0], (trial,), None) for trial in (0, 1))
     assert first.design.truth == second.design.truth
     assert len(first.design.truth) == 3
     assert np.array_equal(first.tables[0][0], second.tables[0][0])
@@ -169,12 +171,12 @@ snr = 3.0
 [[method]]
 name = "lcd"
 [[method]]
-name = "nothing"
+name = "guess"
 statistic = "grip2.statistics.random_scores:RandomScores"
 [[method]]
 name = "alone"
 statistic = "grip2"
-settings = { linear = "none", omega = [1e-2, 1e-1], steps = 50, hidden = 4, depth = 1 }
+settings = { omega = [1e-2, 1e-1], steps = 50, hidden = 4, depth = 1 }
 """
     plan = parse_plan(text)
     with Store(tmp_path) as store:
@@ -185,9 +187,8 @@ settings = { linear = "none", omega = [1e-2, 1e-1], steps = 50, hidden = 4, dept
             store.write(result.rows, result.design)
         table, trials = summary_table(plan, store), trial_table(plan, store)
     alone = statistic_for(plan, plan.methods[2])
-    assert alone.linear is None
     assert alone.omega == (1e-2, 1e-1)
-    names = [section.name for section in sections_for("family", table, trials)]
-    assert names == ["cells", "fdr"], "one number of rows, and no method is called grip2"
+    names = [section.name for section in SOURCES["family"].sections(table, trials, MethodLooks(plan.methods))]
+    assert names == ["cells", "best", "fdr"], "no figure: one number of rows"
     linear = table[(table["family"] == "linear") & (table["target_fdr"] == 0.3)].set_index("method")
-    assert linear.loc["lcd", "power"] > linear.loc["nothing", "power"]
+    assert linear.loc["lcd", "power"] > linear.loc["guess", "power"]

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grip2.result import SelectionResult
-from grip2.statistics.base import Progress as ProgressCallback
+from grip2.statistics.progress import Progress as ProgressCallback
 
 MAX_ROWS_SHOWN = 40
 

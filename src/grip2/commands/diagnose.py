@@ -13,9 +13,9 @@ from grip2._validation import check_table
 from grip2.commands.console import output, warnings_as_notices
 from grip2.commands.table import TableOptions, group, load
 from grip2.errors import Grip2Error
+from grip2.figure_style import to_svg
 from grip2.knockoffs.base import KnockoffSampler
 from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
-from grip2.report.figures import to_svg
 
 FILES = ("diagnostics.json", "diagnostics.svg")
 

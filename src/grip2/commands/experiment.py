@@ -12,11 +12,11 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from grip2.commands.console import errors, notice, output
+from grip2.experiments.methods import check_methods
 from grip2.experiments.plan import Plan, load_plan
 from grip2.experiments.plan_file import parse_plan
 from grip2.experiments.run import Progress, run_plan, state
 from grip2.experiments.store import Store
-from grip2.experiments.trial import statistic_for
 from grip2.experiments.workers import open_workers
 
 
@@ -36,8 +36,7 @@ def run(
     """Compute what is missing of an experiment; ends with an error where trials failed."""
     plan = load_plan(experiment, quick=quick)
     wanted = plan.restricted(trials=trials, methods=methods)
-    for method in plan.methods:
-        statistic_for(plan, method)  # bad settings end here, not in a worker an hour later
+    check_methods(plan)
     folder = out or Path(f"grip2-{plan.name}")
     with Store(folder) as store, open_workers(jobs, scheduler, threads) as workers:
         store.begin_run(plan.name, plan.text, {"trials": trials, "methods": methods, "workers": workers.capacity})
@@ -80,12 +79,12 @@ def status(folder: Path) -> None:
         _tell_failures(store, end)
 
 
-def report(folder: Path) -> None:
-    """Write tables, figures and one page from what is in the store."""
-    from grip2.experiments.page import write_report
+def report(folder: Path, *, earlier: Path | None = None) -> None:
+    """Write tables, figures and one page from what is in the store, and where it has nothing from an earlier report."""
+    from grip2.experiments.report import write_report
 
     with Store(folder, create=False) as store:
-        written = write_report(stored_plan(store, methods=False), store, Path(folder))
+        written = write_report(stored_plan(store, methods=False), store, Path(folder), earlier=earlier)
     output.print(f"Report: {written}", markup=False)
 
 

@@ -19,7 +19,9 @@ Folder = Annotated[Path, typer.Argument(help="Folder of the experiment.")]
 
 @app.command()
 def run(
-    experiment: Annotated[str, typer.Argument(help="synthetic, har, hiv, or a plan file ending in .toml.")],
+    experiment: Annotated[
+        str, typer.Argument(help="synthetic, har, hiv, calibration, or a plan file ending in .toml.")
+    ],
     trials: Annotated[int | None, typer.Option(help="Trials instead of the plan's number.", min=1)] = None,
     methods: Annotated[str | None, typer.Option(help="Some of the plan's methods, separated by commas.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Local processes; one for each core unless given.", min=1)] = None,
@@ -63,8 +65,14 @@ def status(folder: Folder) -> None:
 
 
 @app.command()
-def report(folder: Folder) -> None:
+def report(
+    folder: Folder,
+    earlier: Annotated[
+        Path | None,
+        typer.Option(help="Folder of an earlier report: its tables fill in for methods without finished trials here."),
+    ] = None,
+) -> None:
     """Write tables (CSV, Markdown), figures (SVG, PNG) and report.html from the trials done so far."""
     from grip2.commands import experiment as command
 
-    command.report(folder)
+    command.report(folder, earlier=earlier)

@@ -39,7 +39,7 @@ def input_gradients(parameters: Parameters, x: np.ndarray) -> np.ndarray:
 
 def mean_absolute_shap(parameters: Parameters, x: np.ndarray, background: np.ndarray) -> np.ndarray:
     """``mean_i |SHAP_j(x_i)|`` for every input column j, summed over the outputs of the network."""
-    return np.abs(shap_values(parameters, x, background)).mean(axis=1, dtype=np.float64).sum(axis=0)
+    return np.asarray(np.abs(shap_values(parameters, x, background)).mean(axis=1, dtype=np.float64).sum(axis=0))
 
 
 def shap_values(parameters: Parameters, x: np.ndarray, background: np.ndarray) -> np.ndarray:

@@ -137,4 +137,5 @@ def _sweeps(
         )
 
     start = (effects, residual, jnp.zeros(p, jnp.int32), jnp.zeros((p, 2)), jnp.zeros((p, 2, n_functions)))
-    return jax.lax.fori_loop(0, n_sweeps * p, pair, start)
+    done: tuple[jax.Array, ...] = jax.lax.fori_loop(0, n_sweeps * p, pair, start)
+    return done

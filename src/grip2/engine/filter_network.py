@@ -85,7 +85,7 @@ def filter_network_importance(parameters: FilterNetworkParameters) -> np.ndarray
     w = np.asarray(parameters.layers[0].weight, dtype=np.float64)
     for layer in parameters.layers[1:]:
         w = w @ layer.weight
-    return (np.abs(parameters.filters) * np.abs(w).sum(axis=1)).ravel()
+    return np.asarray((np.abs(parameters.filters) * np.abs(w).sum(axis=1)).ravel())
 
 
 def filter_network_forward(parameters: FilterNetworkParameters, x: Any, activation: str) -> Any:
@@ -205,7 +205,8 @@ def _advance(
         updates, optimiser = update(gradient, optimiser)
         return (optax.apply_updates(parameters, updates), optimiser), losses.at[t].set(prediction)
 
-    return lax.fori_loop(0, n_steps, step, (state, jnp.zeros(len(row_numbers), x.dtype)))
+    done: tuple[Any, Any] = lax.fori_loop(0, n_steps, step, (state, jnp.zeros(len(row_numbers), x.dtype)))
+    return done
 
 
 def _flops_per_step(parameters: FilterNetworkParameters, rows_per_step: int) -> float:

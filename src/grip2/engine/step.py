@@ -144,7 +144,8 @@ def advance(
         )
         return State(parameters, optimiser_state), record
 
-    return lax.fori_loop(0, n_steps, step, (state, recorded))
+    done: tuple[State, Recorded] = lax.fori_loop(0, n_steps, step, (state, recorded))
+    return done
 
 
 def _gradient_ratio(of_penalty: Any, of_loss: Any) -> Any:

@@ -173,7 +173,7 @@ def _snapshots_finite(record: Recorded) -> bool:
 def _flops_per_step(layouts: Sequence[_Layout], n_rows: int) -> float:
     n_weights = sum(layer.weight.size for layer in layouts[0].parameters)
     batch = n_rows if layouts[0].row_numbers is None else layouts[0].row_numbers.shape[1]
-    return 6.0 * n_weights * batch * len(layouts)
+    return float(6.0 * n_weights * batch * len(layouts))
 
 
 def _chunk_plan(

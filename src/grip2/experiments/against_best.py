@@ -1,4 +1,4 @@
-"""One method against the best of every cell, trial by trial: all methods of a trial saw the same data and knockoffs."""
+"""One method against the best other one of every cell, trial by trial: methods of a trial see the same data and knockoffs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import pandas as pd
 
 from grip2.experiments.summary import standard_error
 
-# A cell counts where some method finds at least this share of the signals,
+# A cell counts if some method has at least this mean power.
 POWER_THAT_COUNTS = 0.2
-# and a method is as good as the best if its mean power falls short by no more than this, and one standard error.
+# A method is as good as the best if its mean power falls short by no more than this plus one standard error.
 MARGIN = 0.05
 
 
 def against_best(trials: pd.DataFrame, ours: str, cell: list[str]) -> pd.DataFrame:
     """One row for each cell that counts: the best other method, the mean difference to it and its standard error.
 
-    ``trials`` has one row per cell, method and trial. Each method is compared on the trials that it and ``ours`` have; the
-    best is the one that is ahead most. ``short`` is the part of the difference that neither the margin nor the standard
+    ``trials`` has one row per cell, method and trial. Each method is compared with ``ours`` on the trials that both have; the
+    best is the one with the largest mean lead. ``short`` is the part of its lead that neither the margin nor the standard
     error covers; 0 where ``ours`` is as good as the best. Cells without ``ours`` are left out.
     """
     found = []

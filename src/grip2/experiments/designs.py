@@ -1,53 +1,66 @@
-"""From a design and trial numbers to tables: data of section 4, knockoffs of appendix B, and the truth to judge by."""
+"""From a design and trial numbers to tables: data of a source, knockoffs of them, and the truth to judge by."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from grip2.datasets import SimulatedTable, load_har, load_hiv, make_ar1, make_family, make_semireal
-from grip2.errors import Grip2Error
-from grip2.experiments.plan import SIMULATED, Design
+from grip2.experiments.plan import EXACT, Design
+from grip2.experiments.source import Population
+from grip2.experiments.sources import SOURCES
 from grip2.experiments.store import DesignRow
 from grip2.knockoffs import GaussianKnockoffs, KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
+from grip2.settings import with_settings
 
 # Purposes of the streams of a trial.
 _DATA, _KNOCKOFFS, _ROWS = 0, 1, 2
 
+Value = TypeVar("Value")
+
+
+class TrialTable(NamedTuple):
+    """What a statistic scores in one trial."""
+
+    X: np.ndarray  # (n, p)
+    Xk: np.ndarray  # (n, p)
+    y: np.ndarray  # (n,)
+
 
 @dataclass(frozen=True)
-class Inputs:
-    """(X, Xk, y) of each trial of a group, and the truth they share."""
+class TrialTables:
+    """The tables of a group of trials, and the truth they share."""
 
-    tables: tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]
+    tables: tuple[TrialTable, ...]
+    task: str
     design: DesignRow
     seconds: float  # per trial: data and knockoffs
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What the trials of a design share: ``data(trial)`` gives X and y, ``sampler(X)`` a fitted sampler."""
+    """What the trials of a design share."""
 
-    data: Callable[[int], tuple[np.ndarray, np.ndarray]]
-    sampler: Callable[[np.ndarray], KnockoffSampler]
-    design: DesignRow
+    population: Population
+    # X and y of a trial, with rows added where the knockoffs need more.
+    rows: Callable[[int], tuple[np.ndarray, np.ndarray]]
+    sampler: Callable[[np.ndarray], KnockoffSampler]  # fitted
 
 
-class _Recent:
+class RecentResults(Generic[Value]):
     """The last few results of a computation, by key; a worker does one task after the other on the same data."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.found: OrderedDict[Any, Any] = OrderedDict()
+        self.found: OrderedDict[Hashable, Value] = OrderedDict()
 
-    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         if key not in self.found:
             while len(self.found) >= self.size:  # before making: two full-size tables at once are too many
                 self.found.popitem(last=False)
@@ -56,89 +69,61 @@ class _Recent:
         return self.found[key]
 
 
-_PREPARED, _INPUTS = _Recent(8), _Recent(1)
+_PREPARED: RecentResults[_Prepared] = RecentResults(8)
+_TABLES: RecentResults[TrialTables] = RecentResults(1)
 
 
-def trial_inputs(seed: int, design: Design, group: Sequence[int], data_home: Path | None) -> Inputs:
+def trial_tables(seed: int, design: Design, group: Sequence[int], data_home: Path | None) -> TrialTables:
     """Data and knockoffs of a group of trials; the last group is remembered for the next method."""
-    prepared = _PREPARED.get((seed, design.key, str(data_home)), lambda: _prepare(seed, design, data_home))
-    return _INPUTS.get((seed, design.key, str(data_home), tuple(group)), lambda: _make(seed, design, group, prepared))
+    key = (seed, design.key, str(data_home))
+    prepared = _PREPARED.get(key, lambda: _prepare(seed, design, data_home))
+    return _TABLES.get((*key, tuple(group)), lambda: _make(seed, design, group, prepared))
 
 
-def _make(seed: int, design: Design, group: Sequence[int], prepared: _Prepared) -> Inputs:
+def _make(seed: int, design: Design, group: Sequence[int], prepared: _Prepared) -> TrialTables:
     began = time.perf_counter()
     tables = []
     for trial in group:
-        X, y = prepared.data(trial)
+        X, y = prepared.rows(trial)
         Xk = prepared.sampler(X).sample(X, rng=_rng(seed, design.key, trial, _KNOCKOFFS))
-        tables.append((X, Xk, y))
-    return Inputs(tuple(tables), prepared.design, (time.perf_counter() - began) / len(group))
+        tables.append(TrialTable(X, Xk, y))
+    seconds = (time.perf_counter() - began) / len(group)
+    row = _design_row(design, prepared.population, len(tables[0].X))
+    return TrialTables(tuple(tables), design.response.task, row, seconds)
 
 
 def _prepare(seed: int, design: Design, data_home: Path | None) -> _Prepared:
-    if design.source in SIMULATED:
-        return _simulated(seed, design)
-    return {"har": _har, "hiv": _hiv}[design.source](seed, design, data_home)
+    source = SOURCES[design.source]
+    population = source.population(design.options, data_home)
 
-
-def _simulated(seed: int, design: Design) -> _Prepared:
-    """Section 4.1, and families of signals: support and coefficients fixed, X and noise redrawn in every trial."""
-    options = design.options
-    make: Callable[..., SimulatedTable] = make_ar1 if design.source == "synthetic" else make_family
-
-    def data(trial: int) -> tuple[np.ndarray, np.ndarray]:
-        made = make(**options, random_state=_rng(seed, design.data_key, trial, _DATA))
-        return made.X, made.y
+    def rows(trial: int) -> tuple[np.ndarray, np.ndarray]:
+        X, y = population.draw(_rng(seed, design.data_key, trial, _DATA))
+        if not design.response.gaussian_noise:  # which is what added rows hold
+            return X, y
+        return sampler_for(design, population).augment_rows(X, y, rng=_rng(seed, design.key, trial, _ROWS))
 
     def sampler(X: np.ndarray) -> KnockoffSampler:
-        if design.knockoffs == "exact":
-            return GaussianKnockoffs(np.zeros(options["p"]), covariance, s=design.s).fit(X)
-        return _sampler(design).fit(X)
+        return sampler_for(design, population).fit(X)
 
-    small = make(**{**options, "n": 2}, random_state=0)
-    covariance = small.covariance
-    names = [f"x{j}" for j in range(options["p"])]
-    return _Prepared(data, sampler, _design_row(design, options["n"], names, None, small.support))
-
-
-def _har(seed: int, design: Design, data_home: Path | None) -> _Prepared:
-    """Section 4.2: covariates and support fixed, injected network and noise redrawn in every trial."""
-    options = design.options
-    screening = {name: options[name] for name in ("redundancy_threshold", "group_threshold", "rows")}
-    injection = {name: options[name] for name in ("share", "snr", "hidden", "support")}
-    if options["weights"] not in ("redrawn", "fixed"):
-        raise Grip2Error(f"har: weights must be 'redrawn' or 'fixed', got {options['weights']!r}.")
-    injection["weights"] = None if options["weights"] == "redrawn" else options["support"]
-    table = load_har(data_home, **screening)
-    fitted = _sampler(design).fit(table.X)
-
-    def data(trial: int) -> tuple[np.ndarray, np.ndarray]:
-        made = make_semireal(table.X, **injection, random_state=_rng(seed, design.data_key, trial, _DATA))
-        return made.X, made.y
-
-    truth = make_semireal(table.X, **injection, random_state=0).support
-    return _Prepared(data, lambda _: fitted, _design_row(design, len(table.X), table.feature_names, None, truth))
+    if not source.shares_X:
+        return _Prepared(population, rows, sampler)
+    first = rows(0)
+    fitted = sampler(first[0])
+    return _Prepared(population, (lambda _: first) if source.shares_y else rows, lambda _: fitted)
 
 
-def _hiv(seed: int, design: Design, data_home: Path | None) -> _Prepared:
-    """Section 4.3: X and y fixed, knockoffs redrawn in every trial; judged by position."""
-    table = load_hiv(**design.options, data_home=data_home)
-    sampler = _sampler(design)
-    X, y = table.X, table.y
-    if hasattr(sampler, "augment_rows"):  # too few rows for fixed-X knockoffs (some NRTI drugs)
-        X, y = sampler.augment_rows(X, y, rng=_rng(seed, design.key, 0, _ROWS))
-    sampler.fit(X)
-    row = _design_row(design, len(X), table.feature_names, table.positions, table.true_positions)
-    return _Prepared(lambda _: (X, y), lambda _: sampler, row)
+def sampler_for(design: Design, population: Population) -> KnockoffSampler:
+    """The sampler of a design, not yet fitted; settings that it does not have are left out."""
+    if design.knockoffs == EXACT:
+        return GaussianKnockoffs(np.zeros(len(population.feature_names)), population.covariance, s=design.s)
+    sampler: KnockoffSampler = SAMPLERS.create(design.knockoffs)
+    known = sampler.get_params(deep=False)
+    return with_settings(sampler, {name: value for name, value in design.sampler_settings.items() if name in known})
 
 
-def _sampler(design: Design) -> KnockoffSampler:
-    center = {"center": design.center} if design.knockoffs == "fixed" else {}
-    return SAMPLERS.create(design.knockoffs, s=design.s, **center)
-
-
-def _design_row(design: Design, n: int, names: Sequence[str], units: np.ndarray | None, truth: np.ndarray) -> DesignRow:
-    judged = range(len(names)) if units is None else units
+def _design_row(design: Design, population: Population, n: int) -> DesignRow:
+    names = population.feature_names
+    judged = range(len(names)) if population.units is None else population.units
     return DesignRow(
         design=design.key,
         parameters=design.parameters,
@@ -146,7 +131,7 @@ def _design_row(design: Design, n: int, names: Sequence[str], units: np.ndarray 
         p=len(names),
         feature_names=tuple(names),
         units=tuple(int(unit) for unit in judged),
-        truth=tuple(int(unit) for unit in truth),
+        truth=tuple(int(unit) for unit in population.truth),
     )
 
 

@@ -12,38 +12,33 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from grip2.errors import Grip2Error
+from grip2.errors import Grip2Error, did_you_mean
+from grip2.experiments.sources import SOURCES
+from grip2.responses import Response
+from grip2.statistics.paper_settings import PAPER_SETTINGS
 
 PRESETS = ("synthetic", "har", "hiv", "calibration")
 
-# What a [[data]] block may hold, with the paper's values (section 4, appendices C and D).
-SOURCES: dict[str, dict[str, Any]] = {
-    "synthetic": {"n": 20_000, "p": 500, "rho": 0.8, "snr": 0.2, "spacing": 5, "coefficients": 0},
-    "family": {"family": "linear", "n": 2000, "p": 200, "rho": 0.5, "snr": 0.5, "n_signals": 20, "truth": 0},
-    "har": {
-        "rows": 10_299,
-        "share": 0.2,
-        "snr": 0.2,
-        "hidden": 64,
-        "support": 0,
-        "weights": "redrawn",  # in every trial, or "fixed"
-        "redundancy_threshold": 0.98,
-        "group_threshold": 0.90,
-    },
-    "hiv": {"drug": "APV", "drug_class": "PI", "rules": "paper"},
-}
-# Sources of a known distribution: exact knockoffs exist, and are the default.
-SIMULATED = ("synthetic", "family")
-KNOCKOFFS = ("exact", "gaussian", "copula", "fixed")
-S_CHOICES = ("equi", "mvr", "maxent", "sdp")
+# Knockoffs drawn from the known distribution of a source; beside the registered samplers.
+EXACT = "exact"
 DEFAULT_FDR = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
-SETTINGS = ("synthetic", "semireal", "hiv", "default")
+# What methods start from: the paper's values for one of its experiments, or the defaults of their statistics.
+DEFAULT_SETTING = "default"
+SETTINGS = (*PAPER_SETTINGS, DEFAULT_SETTING)
 
 
 class PlanError(Grip2Error):
     """A plan that cannot be run; the message names the file and the line."""
+
+    @classmethod
+    def at(cls, file: str, text: str, line: int | None, message: str) -> Self:
+        """The error for a line (from 1) of a plan's text, which is shown."""
+        sentence = message if message.endswith((".", "?")) else f"{message}."
+        if line is None:
+            return cls(f"{file}: {sentence}")
+        return cls(f"{file}, line {line}: {sentence}\n    {text.splitlines()[line - 1].strip()}")
 
 
 @dataclass(frozen=True)
@@ -52,24 +47,35 @@ class Design:
 
     source: str
     options: Mapping[str, Any]  # complete: defaults filled in
-    knockoffs: str
+    knockoffs: str  # "exact", a registered name, or "module:Class"
     s: str
     trials: int
     center: bool = True  # fixed-X knockoffs only: the model has an intercept
 
     @property
+    def response(self) -> type[Response]:
+        """What kind of response the data has."""
+        return SOURCES[self.source].response(self.options)
+
+    @property
+    def sampler_settings(self) -> dict[str, Any]:
+        """Settings for the sampler, as far as it has them."""
+        return {"s": self.s, "center": self.center}
+
+    @property
     def data_key(self) -> str:
         """Names the data alone: designs that differ in their knockoffs share data, trial by trial."""
-        return digest({"source": self.source, **self.options})
+        return digest({"source": self.source, **SOURCES[self.source].keyed(self.options)})
 
     @property
     def key(self) -> str:
-        return digest({"data": self.data_key, "knockoffs": self.knockoffs, "s": self.s, "center": self.center})
+        """Names the data with its knockoffs; trials in a store are found by it, so it must not change."""
+        return digest({"data": self.data_key, "knockoffs": self.knockoffs, **self.sampler_settings})
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Everything that tells designs apart, flat."""
-        return {"source": self.source, **self.options, "knockoffs": self.knockoffs, "s": self.s, "center": self.center}
+        return {"source": self.source, **self.options, "knockoffs": self.knockoffs, **self.sampler_settings}
 
 
 @dataclass(frozen=True)
@@ -77,12 +83,14 @@ class Method:
     """A statistic with settings, under a name of its own, perhaps as a seed ensemble of size ``ensemble``."""
 
     name: str
-    statistic: str
+    statistic: str  # a registered name, or "module:Class"
     ensemble: int = 1
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # names may be dotted: "network.steps"
     only: Mapping[str, Any] = field(default_factory=dict)  # design parameter -> value or list of values
     setting: str | None = None  # None: the plan's
     trials: int | None = None  # at most so many of a design's trials; None: all
+    label: str = ""  # in figures and tables; empty: from the registry
+    line: int | None = field(default=None, compare=False)  # of its settings in the plan's file, for error messages
 
     def applies_to(self, design: Design) -> bool:
         parameters = design.parameters
@@ -107,7 +115,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compute. Methods run with the values of ``setting`` (theirs or the plan's), then `settings_of` them."""
+    """What to compute.
+
+    A method starts from its ``setting``, or the plan's; then the plan's ``settings`` and its own are changed
+    (`grip2.experiments.methods.statistic_for`).
+    """
 
     name: str
     designs: tuple[Design, ...]
@@ -119,6 +131,7 @@ class Plan:
     settings: Mapping[str, Any] = field(default_factory=dict)
     about: str = ""
     text: str = ""
+    file: str = "plan"
 
     def cells(self) -> Iterator[Cell]:
         """Every method on every design it applies to."""
@@ -127,9 +140,9 @@ class Plan:
                 if method.applies_to(design):
                     yield Cell(design, method, self._configuration(design, method))
 
-    def settings_of(self, method: Method) -> dict[str, Any]:
-        """The plan's settings and the method's own; the latter alone where the method has a setting of its own."""
-        return {**({} if method.setting else self.settings), **method.settings}
+    def shared_settings(self, method: Method) -> Mapping[str, Any]:
+        """The plan's settings, as far as they are for a method: not where it starts from a ``setting`` of its own."""
+        return {} if method.setting else self.settings
 
     def _configuration(self, design: Design, method: Method) -> str:
         return digest(
@@ -139,7 +152,7 @@ class Plan:
                 "design": design.key,
                 "statistic": method.statistic,
                 "setting": method.setting or self.setting,
-                "settings": self.settings_of(method),
+                "settings": {**self.shared_settings(method), **method.settings},
             }
         )
 
@@ -154,7 +167,10 @@ class Plan:
             known = list(dict.fromkeys(method.name for method in plan.methods))
             for name in methods:
                 if name not in known:
-                    raise Grip2Error(f"methods: the plan {plan.name!r} has {', '.join(known)}; there is no {name!r}.")
+                    raise Grip2Error(
+                        f"methods: the plan {plan.name!r} has {', '.join(known)}; there is no {name!r}."
+                        f"{did_you_mean(name, known)}"
+                    )
             plan = replace(plan, methods=tuple(method for method in plan.methods if method.name in methods))
         return plan
 
@@ -177,7 +193,9 @@ def load_plan(name_or_path: str | Path, *, quick: bool = False) -> Plan:
         raise Grip2Error(f"--quick is for {', '.join(PRESETS)}; in a plan of your own, write smaller numbers.")
     path = Path(name)
     if path.suffix != ".toml":
-        raise Grip2Error(f"{name}: expected {', '.join(PRESETS)} or a plan file ending in .toml.")
+        raise Grip2Error(
+            f"{name}: expected {', '.join(PRESETS)} or a plan file ending in .toml.{did_you_mean(name, PRESETS)}"
+        )
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

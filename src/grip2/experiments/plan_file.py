@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
-from grip2.datasets.families import FAMILIES
-from grip2.experiments.plan import (
-    DEFAULT_FDR,
-    KNOCKOFFS,
-    S_CHOICES,
-    SETTINGS,
-    SIMULATED,
-    SOURCES,
-    Design,
-    Method,
-    Plan,
-    PlanError,
-)
+from grip2.errors import Grip2Error, did_you_mean
+from grip2.experiments.plan import DEFAULT_FDR, DEFAULT_SETTING, EXACT, SETTINGS, Design, Method, Plan, PlanError
+from grip2.experiments.source import Option, Source
+from grip2.experiments.sources import SOURCES
 from grip2.experiments.toml_lines import Path, key_lines, line_of
+from grip2.knockoffs.registry import SAMPLERS
+from grip2.knockoffs.s_matrix import SOLVERS
+from grip2.registry import Registry
 from grip2.statistics.registry import STATISTICS
 
 _TOP = ("name", "about", "setting", "seed", "trials", "batch", "fdr", "settings", "data", "method")
-_METHOD = ("name", "statistic", "ensemble", "setting", "settings", "only", "trials")
+_METHOD = ("name", "label", "statistic", "ensemble", "setting", "settings", "only", "trials")
+# Keys that every [[data]] block may have, beside the options of its source.
 _COMMON = ("source", "knockoffs", "s", "center", "trials")
 
 
@@ -50,7 +45,7 @@ class _Reader:
         self.known(document, _TOP, ())
         name = self.text_value(document, "name", ())
         trials = self.whole(document, "trials", (), default=1, least=1)
-        setting = self.choice(document, "setting", SETTINGS, (), default="default")
+        setting = self.choice(document, "setting", SETTINGS, (), default=DEFAULT_SETTING)
         blocks = self.blocks(document, "data")
         designs = [design for k, block in enumerate(blocks) for design in self.designs(block, k, trials)]
         self.distinct([design.key for design in designs], "data", "the same data and knockoffs twice")
@@ -66,62 +61,82 @@ class _Reader:
             seed=self.whole(document, "seed", (), default=0, least=0),
             batch=self.whole(document, "batch", (), default=1, least=1),
             fdr=self.levels(document),
-            settings=self.table(document, "settings", ()),
+            settings=self.settings(document, ()),
             about=self.text_value(document, "about", (), default=""),
             text=self.text,
+            file=self.file,
         )
 
     def designs(self, block: Mapping[str, Any], k: int, trials: int) -> list[Design]:
         at: Path = ("data", k)
-        source = self.choice(block, "source", tuple(SOURCES), at)
-        defaults = SOURCES[source]
-        self.known(block, (*_COMMON, *defaults), at)
-        usual = {"har": "copula", "hiv": "fixed"}.get(source, "exact")
-        axes: dict[str, list[Any]] = {}
-        for name, default in {**defaults, "knockoffs": usual, "s": "equi", "center": True}.items():
-            axes[name] = self.several(block, name, default, at)
-        for name, choices in (("knockoffs", KNOCKOFFS), ("s", S_CHOICES)):
-            for value in axes[name]:
-                if value not in choices:
-                    self.fail(f"{name} must be one of {', '.join(choices)}, got {value!r}", (*at, name))
-        if "exact" in axes["knockoffs"] and source not in SIMULATED:
-            known = " or ".join(map(repr, SIMULATED))
-            self.fail(f"knockoffs = 'exact' needs a known distribution: source = {known}", (*at, "knockoffs"))
-        for value in axes.get("family", []):
-            if value not in FAMILIES:
-                self.fail(f"family: {self.unknown(value, list(FAMILIES))}", (*at, "family"))
+        source = SOURCES[self.choice(block, "source", SOURCES, at)]
+        self.known(block, (*_COMMON, *source.options), at)
+        of_sampler = {
+            "knockoffs": Option(source.default_knockoffs),
+            "s": Option("equi", choices=tuple(SOLVERS)),
+            "center": Option(True),
+        }
+        axes = {
+            name: self.several(block, name, option, at) for name, option in {**source.options, **of_sampler}.items()
+        }
+        self.check_samplers(block, source, axes["knockoffs"], at)
         own = self.whole(block, "trials", at, default=trials, least=1)
         found = []
         for values in itertools.product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))
-            options = {name: chosen[name] for name in defaults}
-            found.append(Design(source, options, chosen["knockoffs"], chosen["s"], own, chosen["center"]))
+            options = {name: chosen[name] for name in source.options}
+            try:
+                source.check(options)
+            except Grip2Error as error:
+                self.fail(str(error), at)
+            found.append(Design(source.name, options, chosen["knockoffs"], chosen["s"], own, chosen["center"]))
         return found
+
+    def check_samplers(self, block: Mapping[str, Any], source: Source, names: list[str], at: Path) -> None:
+        """Samplers must exist; ``s`` must be given only where one of them has it. ``center`` is ignored by all but one."""
+        has_s = EXACT in names
+        for name in names:
+            if name == EXACT and not source.known_distribution:
+                with_known = " or ".join(repr(other.name) for other in SOURCES.values() if other.known_distribution)
+                self.fail(f"knockoffs = 'exact' needs a known distribution: source = {with_known}", (*at, "knockoffs"))
+            if name != EXACT:
+                self.registered(SAMPLERS, name, (*at, "knockoffs"), beside=(EXACT,))
+                has_s |= "s" in self.loaded(SAMPLERS, name, (*at, "knockoffs"))().get_params(deep=False)
+        if "s" in block and not has_s:
+            self.fail(f"s: {' and '.join(names)} knockoffs have no such setting", (*at, "s"))
 
     def methods(self, block: Mapping[str, Any], k: int, designs: list[Design]) -> list[Method]:
         at: Path = ("method", k)
         self.known(block, _METHOD, at)
         name = self.text_value(block, "name", at)
         statistic = self.text_value(block, "statistic", at, default=name)
-        if statistic not in STATISTICS.names() and statistic.count(":") != 1:
-            key = "statistic" if "statistic" in block else "name"
-            self.fail(f"{key}: " + self.unknown(statistic, STATISTICS.names()), (*at, key))
+        self.registered(STATISTICS, statistic, (*at, "statistic" if "statistic" in block else "name"))
         only = self.table(block, "only", at)
         parameters = sorted({name for design in designs for name in design.parameters})
         for key in only:
             if key not in parameters:
                 self.fail(f"only: {self.unknown(key, parameters)}", (*at, "only"))
-        sizes = self.several(block, "ensemble", 1, at)
+        sizes = self.several(block, "ensemble", Option(1), at)
         for size in sizes:
             if size < 1:
                 self.fail(f"ensemble must hold whole numbers of at least 1, got {size}", (*at, "ensemble"))
-        settings = self.table(block, "settings", at)
-        setting = self.choice(block, "setting", SETTINGS, at) if "setting" in block else None
-        trials = self.whole(block, "trials", at, default=1, least=1) if "trials" in block else None
-        found = [Method(name, statistic, size, settings, only, setting, trials) for size in sizes]
-        if not any(found[0].applies_to(design) for design in designs):
+        shared = Method(
+            name,
+            statistic,
+            settings=self.settings(block, at),
+            only=only,
+            setting=self.choice(block, "setting", SETTINGS, at) if "setting" in block else None,
+            trials=self.whole(block, "trials", at, default=1, least=1) if "trials" in block else None,
+            label=self.text_value(block, "label", at, default=""),
+            line=line_of(self.lines, (*at, "settings")),
+        )
+        if not any(shared.applies_to(design) for design in designs):
             self.fail(f"only: no data block has {dict(only)}", (*at, "only"))
-        return found
+        return [replace(shared, ensemble=size) for size in sizes]
+
+    def settings(self, block: Mapping[str, Any], at: Path) -> dict[str, Any]:
+        """Settings of a statistic by dotted names; a table inside the table is a part: { network = { steps = 500 } }."""
+        return dict(_dotted(self.table(block, "settings", at)))
 
     def levels(self, document: Mapping[str, Any]) -> tuple[float, ...]:
         levels = document.get("fdr", list(DEFAULT_FDR))
@@ -138,8 +153,9 @@ class _Reader:
             self.fail(f"at least one [[{name}]] block is needed", (name,))
         return blocks
 
-    def several(self, block: Mapping[str, Any], name: str, default: Any, at: Path) -> list[Any]:
-        """The values of a key that may be a list, each of the kind of its default."""
+    def several(self, block: Mapping[str, Any], name: str, option: Option, at: Path) -> list[Any]:
+        """The values of a key that may be a list."""
+        default = option.default
         values = block.get(name, default)
         values = values if isinstance(values, list) else [values]
         if not values:
@@ -149,6 +165,8 @@ class _Reader:
             if isinstance(value, bool) != isinstance(default, bool) or not isinstance(value, kinds):
                 wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[type(default)]
                 self.fail(f"{name} must be {wanted}, or a list of them, got {value!r}", (*at, name))
+            if option.choices and value not in option.choices:
+                self.fail(f"{name}: {self.unknown(value, option.choices)}", (*at, name))
         return [float(value) if isinstance(default, float) else value for value in values]
 
     def whole(self, block: Mapping[str, Any], name: str, at: Path, *, default: int, least: int) -> int:
@@ -166,7 +184,7 @@ class _Reader:
         return value
 
     def choice(
-        self, block: Mapping[str, Any], name: str, choices: tuple[str, ...], at: Path, *, default: str | None = None
+        self, block: Mapping[str, Any], name: str, choices: Iterable[str], at: Path, *, default: str | None = None
     ) -> str:
         value = self.text_value(block, name, at, default=default)
         if value not in choices:
@@ -188,15 +206,29 @@ class _Reader:
         if len(set(keys)) < len(keys):
             self.fail(complaint, (name, 0))
 
-    def unknown(self, value: str, choices: Iterable[str]) -> str:
-        choices = list(choices)
-        near = difflib.get_close_matches(str(value), choices, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        return f"expected one of {', '.join(choices)}, got {value!r}{hint}"
+    def registered(self, registry: Registry, name: str, path: Path, beside: tuple[str, ...] = ()) -> None:
+        """Refuse what is neither a registered name nor "module:Class"."""
+        names = [*beside, *registry.names()]
+        if name not in names and name.count(":") != 1:
+            self.fail(f"{path[-1]}: {self.unknown(name, names)}", path)
+
+    def loaded(self, registry: Registry, name: str, path: Path) -> type[Any]:
+        try:
+            return registry.load(name)
+        except Grip2Error as error:
+            self.fail(str(error), path)
+
+    def unknown(self, value: Any, choices: Iterable[Any]) -> str:
+        texts = [str(choice) for choice in choices]
+        return f"expected one of {', '.join(texts)}, got {value!r}.{did_you_mean(str(value), texts)}"
 
     def fail(self, message: str, path: Path) -> NoReturn:
-        number = line_of(self.lines, path)
-        if number is None:
-            raise PlanError(f"{self.file}: {message}.")
-        line = self.text.splitlines()[number - 1].rstrip()
-        raise PlanError(f"{self.file}, line {number}: {message}.\n    {line.strip()}")
+        raise PlanError.at(self.file, self.text, line_of(self.lines, path), message)
+
+
+def _dotted(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _dotted(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

@@ -1,4 +1,4 @@
-"""Running a plan: what is missing in the store is computed by the workers and written as it comes back."""
+"""Running a plan: workers compute what the store lacks, and every result is written as soon as it arrives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_DEATHS = 3  # of a worker under one task, before the task counts as failed
 
 @dataclass(frozen=True)
 class Progress:
-    """Rows of the plan: finished before or now, failed, and all."""
+    """Numbers of trials of a plan: finished (in this run or before), failed, and planned."""
 
     done: int
     failed: int
@@ -144,7 +144,7 @@ class _Loop:
         return 1 if suspect else 2 * self.workers.capacity
 
     def _collect(self, future: Future[TaskResult]) -> bool:
-        """Write what a task brought; True where its worker died."""
+        """Write the result of a task; True where its worker died."""
         pending = self.active.pop(future)
         try:
             result = future.result()

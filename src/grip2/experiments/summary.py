@@ -1,23 +1,31 @@
 """From stored trials to numbers: power, realised FDR and stability of every method, at every target level.
 
-Features are judged by unit: themselves, or for HIV the position they belong to (appendix C.2). Selections are made anew
-from the stored W, so a level that was not in the plan costs nothing.
+Features are judged by unit: each for itself, or for example by the position of a mutation (appendix C.2). Selections are
+computed from the stored W, so that a report may use target levels at which no trial was run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from grip2.errors import Grip2Error
-from grip2.experiments.plan import Cell, Plan
 from grip2.experiments.store import DesignRow, Store, TrialRow
 from grip2.filter import knockoff_threshold
 from grip2.metrics import false_discovery_proportion, jaccard_stability, power
 
-MEASURES = ("power", "fdr", "stability")
+if TYPE_CHECKING:
+    from grip2.experiments.plan import Cell, Design, Plan
+
+_METHOD = ("method", "ensemble")
+_OF_A_TRIAL = (*_METHOD, "trial", "target_fdr", "selected", "power", "fdp", "seconds", "knockoff_seconds")
+_OF_TRIALS = (
+    *("n", "p", *_METHOD, "target_fdr", "trials", "power", "power_se", "fdr", "fdr_se", "stability"),
+    *("selected", "seconds"),
+)
 
 
 def trial_table(plan: Plan, store: Store) -> pd.DataFrame:
@@ -29,7 +37,7 @@ def trial_table(plan: Plan, store: Store) -> pd.DataFrame:
                 chosen = selected_units(row, design, level)
                 records.append(
                     {
-                        **_shown(plan, design),
+                        **_shown(plan, cell.design),
                         "method": cell.method.name,
                         "ensemble": cell.method.ensemble,
                         "trial": row.trial,
@@ -41,7 +49,7 @@ def trial_table(plan: Plan, store: Store) -> pd.DataFrame:
                         "knockoff_seconds": row.knockoff_seconds,
                     }
                 )
-    return pd.DataFrame(records)
+    return _frame(plan, records, _OF_A_TRIAL)
 
 
 def summary_table(plan: Plan, store: Store) -> pd.DataFrame:
@@ -58,7 +66,7 @@ def summary_table(plan: Plan, store: Store) -> pd.DataFrame:
             fdps = [false_discovery_proportion(chosen, set(design.truth)) for chosen in sets]
             records.append(
                 {
-                    **_shown(plan, design),
+                    **_shown(plan, cell.design),
                     "n": design.n,
                     "p": design.p,
                     "method": cell.method.name,
@@ -74,7 +82,7 @@ def summary_table(plan: Plan, store: Store) -> pd.DataFrame:
                     "seconds": float(np.mean([row.seconds for row in rows])),
                 }
             )
-    return pd.DataFrame(records)
+    return _frame(plan, records, _OF_TRIALS)
 
 
 def average_over(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -113,7 +121,12 @@ def varying(plan: Plan) -> list[str]:
     return [name for name in names if len({str(design.parameters.get(name)) for design in plan.designs}) > 1]
 
 
-def _shown(plan: Plan, design: DesignRow) -> dict[str, object]:
+def _frame(plan: Plan, records: list[dict[str, object]], columns: Sequence[str]) -> pd.DataFrame:
+    """The records as a table, which has its columns even where there is no record yet."""
+    return pd.DataFrame(records, columns=list(dict.fromkeys([*varying(plan), *columns])))
+
+
+def _shown(plan: Plan, design: Design) -> dict[str, object]:
     return {name: design.parameters.get(name) for name in varying(plan)}
 
 

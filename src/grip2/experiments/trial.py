@@ -13,21 +13,21 @@ import time
 import traceback
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from grip2.errors import Grip2Error
-from grip2.experiments.designs import Inputs, trial_inputs
-from grip2.experiments.plan import Cell, Method, Plan, digest
+from grip2.experiments.designs import TrialTables, trial_tables
+from grip2.experiments.methods import statistic_for
+from grip2.experiments.plan import Cell, Plan, digest
+from grip2.experiments.sources import SOURCES
 from grip2.experiments.store import DesignRow, TrialRow
 from grip2.filter import knockoff_threshold
 from grip2.result import Importance
-from grip2.statistics import Ensemble, Statistic
-from grip2.statistics.registry import STATISTICS
+from grip2.statistics.base import Statistic
 
 _PACKAGES = ("grip2", "jax", "jaxlib", "numpy", "scipy", "scikit-learn")
 
@@ -60,7 +60,7 @@ def run_task(task: Task) -> TaskResult:
             return failed(task, "".join(traceback.format_exception(error))[-4000:])
     if caught:
         notes = "\n".join(dict.fromkeys(str(warning.message) for warning in caught))[:2000]
-        result = TaskResult(tuple(_noted(row, notes) for row in result.rows), result.design)
+        result = TaskResult(tuple(replace(row, notes=notes) for row in result.rows), result.design)
     return result
 
 
@@ -69,40 +69,20 @@ def failed(task: Task, error: str) -> TaskResult:
     return TaskResult(tuple(_row(task, trial, status="failed", error=error) for trial in task.wanted))
 
 
-def statistic_for(plan: Plan, method: Method) -> Statistic:
-    """The statistic of a method: its defaults or the paper's values, then `Plan.settings_of` the method."""
-    name, setting = method.statistic, method.setting or plan.setting
-    one = STATISTICS.create(name) if setting == "default" else STATISTICS.load(name).paper(setting)
-    known = one.get_params(deep=False)
-    for key in method.settings:
-        if key not in known:
-            raise Grip2Error(
-                f"method {method.name!r}: {name} has no setting {key!r}; it has {', '.join(sorted(known))}."
-            )
-    settings = {key: value for key, value in plan.settings_of(method).items() if key in known}
-    one.set_params(**{key: _setting(value) for key, value in settings.items()})
-    return one if method.ensemble == 1 else Ensemble(one, method.ensemble, budget="split")
-
-
-def _setting(value: Any) -> Any:
-    """A value from a plan: TOML knows neither tuples nor None, which is written "none"."""
-    return tuple(value) if isinstance(value, list) else None if value == "none" else value
-
-
 def group_size(plan: Plan, cell: Cell) -> int:
-    """Trials computed together: several where trials share X and y and the statistic trains small networks as one batch."""
-    statistic = statistic_for(plan, cell.method)
-    batches = type(statistic)._importances is not Statistic._importances
-    return plan.batch if batches and cell.design.source == "hiv" else 1
+    """Trials computed together: several where they share X and y and the statistic scores several knockoff copies at once."""
+    source = SOURCES[cell.design.source]
+    together = source.shares_X and source.shares_y and statistic_for(plan, cell.method).batches_draws
+    return plan.batch if together else 1
 
 
 def _computed(task: Task) -> TaskResult:
     statistic = statistic_for(task.plan, task.cell.method)
-    inputs = trial_inputs(task.plan.seed, task.cell.design, task.group, task.data_home)
+    trials = trial_tables(task.plan.seed, task.cell.design, task.group, task.data_home)
     randomness = _randomness(task.cell, statistic)
     rngs = [_method_rng(task, randomness, trial) for trial in task.group]
     began = time.perf_counter()
-    importances = _importances(statistic, inputs, rngs)
+    importances = _importances(statistic, trials, rngs)
     seconds = (time.perf_counter() - began) / len(task.group)
     rows = [
         _row(
@@ -115,22 +95,19 @@ def _computed(task: Task) -> TaskResult:
             knockoff=importance.knockoff,
             selections=selections(importance.W, task.plan.fdr),
             seconds=seconds,
-            knockoff_seconds=inputs.seconds,
+            knockoff_seconds=trials.seconds,
             versions=_versions(),
             settings={"statistic": type(statistic).__name__, **_plain(statistic.get_params())},
         )
         for trial, importance in zip(task.group, importances, strict=True)
         if trial in task.wanted
     ]
-    return TaskResult(tuple(rows), inputs.design)
+    return TaskResult(tuple(rows), trials.design)
 
 
-def _importances(statistic: Statistic, inputs: Inputs, rngs: Sequence[np.random.Generator]) -> list[Importance]:
-    if len(rngs) == 1:
-        X, Xk, y = inputs.tables[0]
-        return [statistic.importance(X, Xk, y, rng=rngs[0])]
-    X, _, y = inputs.tables[0]
-    return statistic.importances(X, [Xk for _, Xk, _ in inputs.tables], y, rngs=rngs)
+def _importances(statistic: Statistic, trials: TrialTables, rngs: Sequence[np.random.Generator]) -> list[Importance]:
+    X, _, y = trials.tables[0]
+    return statistic.importances(X, [table.Xk for table in trials.tables], y, rngs=rngs, task=trials.task)
 
 
 def selections(W: np.ndarray, levels: Sequence[float]) -> dict[str, list[int]]:
@@ -160,10 +137,6 @@ def _row(task: Task, trial: int, *, seed: str = "", **values: Any) -> TrialRow:
         seed=seed,
         **values,
     )
-
-
-def _noted(row: TrialRow, notes: str) -> TrialRow:
-    return TrialRow(**{**{name: getattr(row, name) for name in TrialRow.__dataclass_fields__}, "notes": notes})
 
 
 def _versions() -> dict[str, str]:

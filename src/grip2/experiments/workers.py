@@ -79,8 +79,9 @@ class DaskWorkers:
             from distributed import Client
         except ImportError:
             raise Grip2Error("--scheduler needs Dask: pip install 'grip2[dask]'.") from None
+        untyped: Any = Client
         try:
-            self._client = Client(address, set_as_default=False)
+            self._client: Any = untyped(address, set_as_default=False)
         except (OSError, ValueError) as error:
             raise Grip2Error(f"--scheduler: no Dask scheduler answers at {address} ({error}).") from None
         self.executor: Executor = self._client.get_executor(pure=False)
@@ -88,7 +89,7 @@ class DaskWorkers:
     @property
     def capacity(self) -> int:
         """Tasks that run at once; workers may come and go."""
-        return max(1, sum(self._client.nthreads().values()))
+        return max(1, int(sum(self._client.nthreads().values())))
 
     def __enter__(self) -> DaskWorkers:
         return self

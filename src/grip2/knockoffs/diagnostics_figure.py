@@ -5,44 +5,45 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+
+from grip2.figure_style import AMBER, BLUE, GREY, ORANGE, new_figure
 
 if TYPE_CHECKING:
-    from grip2.knockoffs.diagnostics import KnockoffDiagnostics
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_BLUE, _ORANGE, _RED, _GREY = "#0072b2", "#e69f00", "#d55e00", "#888888"
+    from grip2.knockoffs.diagnostics import KnockoffDiagnostics
 
 
 def draw(found: KnockoffDiagnostics) -> Figure:
-    """Four panels; made without pyplot, so it neither needs a display nor keeps figures alive."""
-    figure = Figure(figsize=(10, 7.5), layout="constrained")
-    axes = figure.subplots(2, 2)
-    _correlations(axes[0, 0], found)
-    _moments(axes[0, 1], found)
-    _margins(axes[1, 0], found)
-    _tests(axes[1, 1], found)
-    figure.suptitle(f"Knockoff diagnostics: {found.verdict} (n = {found.n:,}, p = {found.p:,})")
+    """Four panels: correlations, covariances, marginal distributions, tests."""
+    with new_figure(10, 7.5) as figure:
+        axes = figure.subplots(2, 2)
+        _correlations(axes[0, 0], found)
+        _moments(axes[0, 1], found)
+        _margins(axes[1, 0], found)
+        _tests(axes[1, 1], found)
+        figure.suptitle(f"Knockoff diagnostics: {found.verdict} (n = {found.n:,}, p = {found.p:,})")
     return figure
 
 
 def _correlations(axes: Axes, found: KnockoffDiagnostics) -> None:
     axes.hist(
-        found.correlation, bins=np.linspace(min(-0.05, float(found.correlation.min())), 1, 41).tolist(), color=_BLUE
+        found.correlation, bins=np.linspace(min(-0.05, float(found.correlation.min())), 1, 41).tolist(), color=BLUE
     )
-    axes.axvline(0.95, color=_RED, linestyle="--", label="little power beyond")
+    axes.axvline(0.95, color=ORANGE, linestyle="--", label="little power beyond")
     axes.set(title="Correlation of a feature with its knockoff", xlabel="correlation (1 - s)", ylabel="features")
     axes.legend(frameon=False)
 
 
 def _moments(axes: Axes, found: KnockoffDiagnostics) -> None:
-    axes.axline((0, 0), slope=1, color=_GREY, linewidth=1)
-    axes.scatter(found.points["original"], found.points["knockoff"], s=4, color=_BLUE, label="between knockoffs")
+    axes.axline((0, 0), slope=1, color=GREY, linewidth=1)
+    axes.scatter(found.points["original"], found.points["knockoff"], s=4, color=BLUE, label="between knockoffs")
     axes.scatter(
         found.points["original"],
         found.points["cross"],
         s=4,
-        color=_ORANGE,
+        color=AMBER,
         label="feature and other's knockoff",
     )
     axes.set(title="Covariances", xlabel="between features", ylabel="must lie on the line")
@@ -50,17 +51,22 @@ def _moments(axes: Axes, found: KnockoffDiagnostics) -> None:
 
 
 def _margins(axes: Axes, found: KnockoffDiagnostics) -> None:
-    axes.plot(np.sort(found.ks)[::-1], color=_BLUE, marker="." if found.p <= 50 else None)
-    axes.set(title="Margins", xlabel="features, worst first", ylabel="Kolmogorov-Smirnov distance", ylim=(0, None))
+    axes.plot(np.sort(found.ks)[::-1], color=BLUE, marker="." if found.p <= 50 else None)
+    axes.set(
+        title="Marginal distributions",
+        xlabel="features, worst first",
+        ylabel="Kolmogorov-Smirnov distance",
+        ylim=(0, None),
+    )
 
 
 def _tests(axes: Axes, found: KnockoffDiagnostics) -> None:
     names = [test.name for test in found.tests]
     # Beyond 1e-20 a smaller p-value says nothing more.
     evidence = [-np.log10(max(test.p_value, 1e-20)) for test in found.tests]
-    colours = [_RED if test.large else _ORANGE if test.rejected else _BLUE for test in found.tests]
+    colours = [ORANGE if test.large else AMBER if test.rejected else BLUE for test in found.tests]
     axes.barh(names, evidence, color=colours)
     for place, test in enumerate(found.tests):
         axes.plot([-np.log10(test.level)] * 2, [place - 0.4, place + 0.4], color="black", linewidth=1)
     axes.invert_yaxis()
-    axes.set(title="Tests (red: large error, orange: small, line: level)", xlabel="-log10 of the p-value")
+    axes.set(title="Tests (dark orange: large error, light: small, line: level)", xlabel="-log10 of the p-value")

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import io
-import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
 
+from grip2.figure_style import BLUE, GREY, ORANGE, new_figure
 from grip2.result import SelectionResult, Surface
 
-# Okabe & Ito's palette, which colour-blind readers can tell apart.
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#9A9A9A"
-MAX_BARS = 60
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_STYLE: Any = {
-    "svg.fonttype": "none",  # text stays text: smaller, searchable, and drawn in the page's font
-    "svg.hashsalt": "grip2",  # the same figure gives the same bytes
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
+MAX_BARS = 60
 
 
 def statistics_figure(result: SelectionResult) -> Figure:
     """Bars of W, largest |W| first: what beat its knockoff, what was beaten, and where the threshold lies."""
     order = np.argsort(-np.abs(result.W), kind="stable")[:MAX_BARS]
     W, selected = result.W[order], result.selected_mask[order]
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(9.0, 3.9), layout="constrained")
+    with new_figure(9.0, 3.9) as figure:
         axes = figure.subplots()
         for mask, colour, label in (
             (selected, BLUE, "selected"),
@@ -61,11 +51,10 @@ def surface_figure(result: SelectionResult, feature: str | None = None) -> Figur
     surface = result.surface
     if surface is None or len(result.W) == 0:
         return None
-    # The network's own favourite: the largest W may come from a lasso that ran before it.
+    # The feature that leads in the network itself: the largest W may come from a model before it.
     gap = (surface.original - surface.knockoff).mean(axis=0)
     j = result.feature_names.index(feature) if feature is not None else int(np.argmax(gap))
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(9.0, 3.3), layout="constrained")
+    with new_figure(9.0, 3.3) as figure:
         left, right = figure.subplots(1, 2, sharex=True, sharey=True)
         top = max(surface.original[:, j].max(), surface.knockoff[:, j].max(), 1e-12)
         name = result.feature_names[j]
@@ -76,18 +65,7 @@ def surface_figure(result: SelectionResult, feature: str | None = None) -> Figur
     return figure
 
 
-def to_svg(figure: Figure) -> str:
-    """The figure as an SVG element, ready to stand in a page."""
-    buffer = io.StringIO()
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
-        # The page's own font draws the text; that matplotlib's lacks a letter does not matter.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
-
-
-def _panel(axes: mpl.axes.Axes, surface: Surface, activity: np.ndarray, title: str, top: float) -> Any:
+def _panel(axes: Axes, surface: Surface, activity: np.ndarray, title: str, top: float) -> Any:
     points = axes.scatter(
         surface.lambda_, surface.a, c=activity, cmap="viridis", vmin=0, vmax=top, s=34, edgecolors="none"
     )

@@ -12,4 +12,6 @@ _WHERE = {**STATISTICS.own_modules(), **WRAPPERS, "Statistic": "grip2.statistics
 
 __all__ = sorted(_WHERE)
 
-__getattr__, __dir__ = lazy_exports(__name__, _WHERE, renamed={"PairPosterior": "EffectPosterior", "Nothing": "RandomScores"})
+__getattr__, __dir__ = lazy_exports(
+    __name__, _WHERE, renamed={"PairPosterior": "EffectPosterior", "Nothing": "RandomScores"}
+)

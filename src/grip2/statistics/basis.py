@@ -91,7 +91,7 @@ def _fitted(Z: np.ndarray) -> tuple[np.ndarray, ...]:
 def _unit(rest: np.ndarray, before: np.ndarray) -> np.ndarray:
     deviation = rest.std(axis=0)
     kept = deviation > LEAST_RESIDUAL * np.maximum(before, _TINY)
-    return np.divide(1.0, deviation, out=np.zeros_like(deviation), where=kept)
+    return np.asarray(np.divide(1.0, deviation, out=np.zeros_like(deviation), where=kept))
 
 
 def _knots(Z: np.ndarray) -> np.ndarray:
@@ -99,4 +99,4 @@ def _knots(Z: np.ndarray) -> np.ndarray:
     knots = np.quantile(Z, [0.25, 0.5, 0.75], axis=0)
     for j in np.flatnonzero((knots[0] == knots[1]) | (knots[1] == knots[2])):
         knots[:, j] = np.quantile(np.unique(Z[:, j]), [0.25, 0.5, 0.75])
-    return knots
+    return np.asarray(knots)

@@ -54,10 +54,11 @@ class DeepPINK(Statistic):
         Value at which all filter weights start.
     """
 
+    batches_draws: ClassVar[bool] = True
+
     # The equal budget of the paper's table of baselines ("the same number of hidden layers and units", 5,000 steps). It also
     # says "the original DeepPINK design choices and recommended training settings": those are the defaults of this class.
     paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
-    batches_draws: ClassVar[bool] = True
 
     def __init__(
         self,

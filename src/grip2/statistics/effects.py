@@ -88,7 +88,7 @@ class EffectPosterior(Statistic, Stage):
         self, Z: np.ndarray, response: Response, fit_rows: np.ndarray | None, rng: np.random.Generator
     ) -> np.ndarray:
         """(2p,) summed over the contrasts of the response."""
-        return np.sum([self._fit(Z, one, fit_rows, rng).probability for one in response.contrasts], axis=0)
+        return np.asarray(np.sum([self._fit(Z, one, fit_rows, rng).probability for one in response.contrasts], axis=0))
 
     def _fit(self, Z: np.ndarray, y: np.ndarray, fit_rows: np.ndarray | None, rng: np.random.Generator) -> EffectFit:
         # Of a fit to some rows only predictions are used, which need fewer sweeps than probabilities.
@@ -104,4 +104,4 @@ class EffectPosterior(Statistic, Stage):
 def _unit_weights(probability: np.ndarray) -> np.ndarray:
     """(p,) the probability that either member acts."""
     p = len(probability) // 2
-    return np.minimum(1.0, probability[:p] + probability[p:])
+    return np.asarray(np.minimum(1.0, probability[:p] + probability[p:]))

@@ -69,7 +69,8 @@ class Ensemble(Statistic):
 
     def sized(self, n_rows: int) -> Self:
         self.member()  # bad settings end here
-        return clone(self).set_params(statistic=self.statistic.sized(n_rows))
+        sized: Self = clone(self).set_params(statistic=self.statistic.sized(n_rows))
+        return sized
 
     def _importance(
         self,

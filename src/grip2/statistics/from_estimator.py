@@ -111,7 +111,7 @@ def _read(model: Any) -> np.ndarray:
         return np.asarray(model.feature_importances_, dtype=float)
     if hasattr(model, "coef_"):
         coefficients = np.abs(np.asarray(model.coef_, dtype=float))
-        return coefficients.reshape(-1, coefficients.shape[-1]).sum(axis=0)
+        return np.asarray(coefficients.reshape(-1, coefficients.shape[-1]).sum(axis=0))
     raise Grip2Error(
         f"FromEstimator: {type(model).__name__} has neither coef_ nor feature_importances_ after fit; "
         "wrap an estimator that has one of them."

@@ -70,9 +70,9 @@ class GroupPersistence(Statistic):
         For ``block_size="pilot"``: the paper's delta, relative to the mean group norm.
     """
 
+    batches_draws: ClassVar[bool] = True
     schedule_kind: ClassVar[str]
     paper_tunes: ClassVar[tuple[str, ...]] = ALL
-    batches_draws: ClassVar[bool] = True
 
     # Numbers once `sized`; "auto" before.
     steps: Any

@@ -214,7 +214,7 @@ class _Solver:
                 **how,
             )
         self.converged &= not caught
-        return coefficients
+        return np.asarray(coefficients)
 
 
 def has_turned(errors: np.ndarray, n_lambdas: int = 0) -> bool:

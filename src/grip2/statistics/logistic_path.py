@@ -146,11 +146,11 @@ class LogisticPath:
     def _weights(self) -> np.ndarray:
         """Second derivatives of the loss of every row, zero for rows that are not fitted."""
         probability = expit(self.linear_predictor)
-        return self.rows * np.maximum(probability * (1 - probability), SMALLEST_WEIGHT)
+        return np.asarray(self.rows * np.maximum(probability * (1 - probability), SMALLEST_WEIGHT))
 
     def _weighted_gram(self, part: np.ndarray, weight: np.ndarray) -> np.ndarray:
         mean, total = weight @ part / weight.sum(), weight.sum() / self.n
-        return (part * (weight / self.n)[:, None]).T @ part - total * np.outer(mean, mean)
+        return np.asarray((part * (weight / self.n)[:, None]).T @ part - total * np.outer(mean, mean))
 
     def _newton_point(
         self,
@@ -182,7 +182,7 @@ class LogisticPath:
 
 
 def negative_log_likelihood(predictor: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.logaddexp(0.0, predictor) - y * predictor
+    return np.asarray(np.logaddexp(0.0, predictor) - y * predictor)
 
 
 def logistic_cv(

@@ -32,8 +32,8 @@ from grip2.statistics.progress import Progress
 class NetworkAttribution(Statistic):
     """Base of post-hoc attribution statistics; a subclass implements ``_score`` and has these parameters."""
 
-    paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
     batches_draws: ClassVar[bool] = True
+    paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
 
     steps: Any
     hidden: Any

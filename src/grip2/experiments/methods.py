@@ -1,0 +1,81 @@
+"""From a method of a plan to its statistic: the paper's values or defaults, then the plan's settings, then the method's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from grip2.errors import Grip2Error, did_you_mean
+from grip2.experiments.plan import DEFAULT_SETTING, Method, Plan, PlanError
+from grip2.experiments.toml_lines import key_lines, line_of
+from grip2.settings import with_settings
+from grip2.statistics.base import Statistic
+from grip2.statistics.ensemble import Ensemble
+from grip2.statistics.registry import STATISTICS
+
+
+def statistic_for(plan: Plan, method: Method) -> Statistic:
+    """The statistic of a method.
+
+    A setting of the plan changes every statistic that has it; where a statistic does not have it but holds others that do,
+    such as the network of a staged one, it changes those. A method's own settings come last and name their place exactly.
+    """
+    setting = method.setting or plan.setting
+    statistic_class = STATISTICS.load(method.statistic)
+    start: Statistic = statistic_class() if setting == DEFAULT_SETTING else statistic_class.paper(setting)
+    own = dict(method.settings)
+    try:
+        # The method's own settings may put another statistic inside, to which the plan's then apply.
+        changed = with_settings(start, own, create=STATISTICS.create)
+        shared = {
+            place: value
+            for name, value in plan.shared_settings(method).items()
+            for place in places_of(changed, name)
+            if place not in own
+        }
+        changed = with_settings(start, {**shared, **own}, create=STATISTICS.create)
+    except Grip2Error as error:
+        raise Grip2Error(f"method {method.name!r}: {error}") from None
+    return changed if method.ensemble == 1 else Ensemble(changed, method.ensemble, budget="split")
+
+
+def check_methods(plan: Plan) -> None:
+    """Refuse settings that no statistic has, with the line of the plan; else a worker would find them an hour later."""
+    for method in plan.methods:
+        try:
+            statistic_for(plan, method)
+        except Grip2Error as error:
+            raise PlanError.at(plan.file, plan.text, method.line, str(error)) from None
+    statistics = [statistic_for(plan, method) for method in plan.methods if plan.shared_settings(method)]
+    known = sorted({name for statistic in statistics for name in _all_names(statistic)})
+    for name in plan.settings if statistics else ():
+        if not any(places_of(statistic, name) for statistic in statistics):
+            line = line_of(key_lines(plan.text), ("settings", name))
+            message = f"settings: no statistic of the plan has a setting {name!r}.{did_you_mean(name, known)}"
+            raise PlanError.at(plan.file, plan.text, line, message)
+
+
+def places_of(statistic: BaseEstimator, name: str) -> list[str]:
+    """Dotted names under which a statistic, or else those it holds, have a setting; empty where none has it."""
+    first, _, rest = name.partition(".")
+    held = dict(_held(statistic))
+    if first in statistic.get_params(deep=False):
+        if not rest:
+            return [name]
+        return [f"{first}.{place}" for place in places_of(held[first], rest)] if first in held else []
+    return [f"{part}.{place}" for part, inner in held.items() for place in places_of(inner, name)]
+
+
+def _held(statistic: BaseEstimator) -> Iterator[tuple[str, BaseEstimator]]:
+    for name, value in statistic.get_params(deep=False).items():
+        if isinstance(value, BaseEstimator):
+            yield name, value
+
+
+def _all_names(statistic: BaseEstimator) -> Iterator[str]:
+    parameters: dict[str, Any] = statistic.get_params(deep=False)
+    yield from parameters
+    for _, inner in _held(statistic):
+        yield from _all_names(inner)

@@ -1,0 +1,85 @@
+"""What a source of data is: its options, what its trials share, how its data is made, and what its report shows.
+
+All that is known of a source stands in one file of the folder ``sources``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from grip2.responses import Measurement, Response
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from grip2.experiments.method_looks import MethodLooks
+    from grip2.experiments.sections import Section
+
+OptionValue = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Option:
+    """A key of a ``[[data]]`` block. Its values have the type of the default; a whole number will do for a float."""
+
+    default: OptionValue
+    choices: tuple[OptionValue, ...] = ()  # empty: any value of the type
+    # True for options that were added after trials had been stored: at its default such an option does not enter the keys
+    # of designs, so that those trials are still recognised.
+    added_later: bool = False
+
+
+@dataclass(frozen=True)
+class Population:
+    """What all trials of a design draw from, and the truth they are judged by."""
+
+    draw: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]  # X and y of one trial
+    feature_names: tuple[str, ...]
+    truth: np.ndarray  # units that matter
+    units: np.ndarray | None = None  # (p,) unit of every feature; None: each feature is its own unit
+    covariance: np.ndarray | None = None  # (p, p) of X, where rows are known to be normal with mean zero
+
+
+class Source(ABC):
+    """Base of all sources; class attributes say what a source is like."""
+
+    name: ClassVar[str]
+    options: ClassVar[Mapping[str, Option]]
+    default_knockoffs: ClassVar[str]
+    # True where the distribution of X is known, so that exact knockoffs exist; `Population.covariance` is then given.
+    known_distribution: ClassVar[bool] = False
+    # True where X is the same in all trials, and where y is.
+    shares_X: ClassVar[bool] = False
+    shares_y: ClassVar[bool] = False
+
+    def response(self, options: Mapping[str, Any]) -> type[Response]:
+        """What kind of response the data has."""
+        return Measurement
+
+    def check(self, options: Mapping[str, Any]) -> None:  # noqa: B027 (a hook that few sources need)
+        """Refuse options that do not go together; `Option.choices` has been checked before."""
+
+    @abstractmethod
+    def population(self, options: Mapping[str, Any], data_home: Path | None) -> Population:
+        """Load or define the data of one design."""
+
+    @abstractmethod
+    def sections(self, table: pd.DataFrame, trials: pd.DataFrame, looks: MethodLooks) -> list[Section]:
+        """The figures and tables of a report, without those whose numbers are not there yet.
+
+        ``table`` holds means over trials, ``trials`` single trials (`grip2.experiments.summary`).
+        """
+
+    def keyed(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options by which a design is recognised."""
+        return {
+            name: value
+            for name, value in options.items()
+            if not (self.options[name].added_later and value == self.options[name].default)
+        }
