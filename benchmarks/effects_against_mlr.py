@@ -17,7 +17,8 @@ drawn by grip2. The filter is grip2's, with offset 1.
 knockpy's statistics:
 
 - mlr: the linear model, with default settings (5 chains of 2,000 draws).
-- mlr-splines: regression splines, 3 chains of 1,000 draws, the lengths in the authors' command for this simulation.
+- mlr-splines: regression splines, 3 chains of 1,000 draws to save time, the lengths in the authors' command
+  for this simulation (their script hands them to the linear model only).
 - mlr-splines-centred: the same sampler on a centred basis and a centred response, which amounts to an intercept with a flat
   prior. knockpy's model has none, and a response whose mean is not 0 (cos, quadratic) may be hard for it.
 - mlr-splines-long: mlr-splines with default settings, three times slower; run only if asked for by --methods.
