@@ -66,7 +66,7 @@ def test_unknown_names_list_the_known_ones_and_suggest_one(registry, name, near)
 
 def test_register():
     registry = small()
-    registry.register("path", "grip2.statistics.lasso:LassoPath", "a test")
+    registry.register("path", "grip2.statistics.lasso_path:LassoPath", "a test")
     assert registry.names() == ["lcd", "path"]
     assert type(registry.create("path")) is statistics.LassoPath
     assert registry.entry("path").title == "path"
@@ -77,7 +77,7 @@ def test_register():
 
 
 def test_a_location_takes_the_place_of_a_name():
-    assert type(small().create("grip2.statistics.lasso:LassoPath")) is statistics.LassoPath
+    assert type(small().create("grip2.statistics.lasso_path:LassoPath")) is statistics.LassoPath
 
 
 @pytest.mark.parametrize(
