@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grip2.statistics import registry
+from grip2.statistics.registry import STATISTICS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "own_statistic.py"
@@ -46,9 +46,9 @@ def test_it_runs_and_finds(example, capsys):
 
 
 def test_it_can_be_registered(example, monkeypatch):
-    monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))
-    registry.register("bins", "own_statistic:BinnedVariance")
-    assert registry.create("bins", bins=8).get_params() == {"bins": 8}
+    monkeypatch.setattr(STATISTICS, "_own", dict(STATISTICS._own))
+    STATISTICS.register("bins", "own_statistic:BinnedVariance")
+    assert STATISTICS.create("bins", bins=8).get_params() == {"bins": 8}
 
 
 def test_equal_values_fall_into_one_bin(example):
