@@ -220,19 +220,18 @@ def test_unequal_starting_weights_are_caught(monkeypatch, name):
     assert not is_balanced(positive, nonzero), f"{positive} of {nonzero} null W are positive"
 
 
-def test_unequal_correlations_are_caught(monkeypatch):
-    """The broken twin of the model of effects, alone and in `Staged`: the first member correlates half as much again."""
+@pytest.mark.parametrize("name", ["effects", "staged"])
+def test_unequal_probabilities_are_caught(monkeypatch, name):
+    """The broken twin of the model of effects, alone and in `Staged`: the first member counts half as much again."""
     sample = effect_sampler._sample
 
-    def favouring_the_first(design, *others):
-        correlation = design.correlation.copy()
-        correlation[np.unique(design.place[0])] *= 1.5
-        return sample(design._replace(correlation=correlation), *others)
+    def favouring_the_first(*arguments):
+        draws = sample(*arguments)
+        return draws._replace(probability=draws.probability * [[1.5], [1.0]])
 
     monkeypatch.setattr(effect_sampler, "_sample", favouring_the_first)
-    for name in ("effects", "staged"):
-        positive, nonzero = many_null_signs(name)
-        assert not is_balanced(positive, nonzero), f"{name}: {positive} of {nonzero} null W are positive"
+    positive, nonzero = many_null_signs(name)
+    assert not is_balanced(positive, nonzero), f"{positive} of {nonzero} null W are positive"
 
 
 class FavoursTheFirst(Statistic):

@@ -134,7 +134,7 @@ def test_progress_and_early_stop():
 
     found = DeepPINK(epochs=1000).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0), progress=progress)
     assert calls == [(4096, 6000)]
-    assert found.facts.details["stop_reason"] == "stopped by the caller after 4096 steps"
+    assert found.facts.details["stop_reason"] == "stopped by the caller after 4096 of 6000 steps"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_bad_settings(settings, message):
 
 def test_divergence_is_an_error():
     X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
-    with pytest.raises(NonFiniteTrainingError, match="lower the learning rate"):
+    with pytest.raises(NonFiniteTrainingError, match="Lower the learning rate"):
         DeepPINK(steps=200, learning_rate=1e30).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +46,16 @@ def test_it_runs_and_finds(example, capsys):
     assert false <= 5
 
 
-def test_it_can_be_registered(example, monkeypatch):
+def blocks_of_the_guide() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "add-a-statistic.md").read_text(), re.S)
+
+
+def test_the_code_of_the_guide_runs(example, monkeypatch):
+    """All blocks but the example itself, which `test_it_runs_and_finds` runs."""
     monkeypatch.setattr(STATISTICS, "_own", dict(STATISTICS._own))
-    STATISTICS.register("bins", "own_statistic:BinnedVariance")
+    estimator, _, registering = blocks_of_the_guide()
+    for block in (estimator, registering):
+        exec(block, {})
     assert STATISTICS.create("bins", bins=8).get_params() == {"bins": 8}
 
 
