@@ -14,7 +14,7 @@ from grip2 import KnockoffSelector
 from grip2.facts import CalibrationFacts, Facts, KnockoffQuality, StageFacts, TrainingFacts, record_from
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.result import SCHEMA_VERSION, SelectionResult
-from grip2.statistics import GRIP2, MALD, EffectPosterior, Ensemble, LassoCoefficient, LassoCurves, Staged
+from grip2.statistics import GRIP2, EffectPosterior, Ensemble, LassoCoefficient, LassoCurves, Staged
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "selection.schema.json").read_text())
 NETWORK = GRIP2(hidden=4, depth=1, steps=60, block_size=20, batch_size=32)
@@ -23,9 +23,9 @@ NETWORK = GRIP2(hidden=4, depth=1, steps=60, block_size=20, batch_size=32)
 CASES = {
     "regression": (Staged(EffectPosterior(sweeps=50), NETWORK), "measurement", 1),
     "classes": (Staged(LassoCurves(), NETWORK), "classes", 1),
-    "several draws": (NETWORK, "measurement", 3),
+    "several draws": (LassoCoefficient(), "measurement", 3),
     "without stages or network": (LassoCoefficient(), "measurement", 1),
-    "an ensemble": (Ensemble(MALD(hidden=4, depth=1, steps=60, batch_size=32), 2), "measurement", 1),
+    "networks alone": (Ensemble(NETWORK, 2, budget="each"), "measurement", 1),
     "nothing found": (LassoCoefficient(), "noise", 1),
 }
 
@@ -117,13 +117,13 @@ def test_what_the_facts_say(results):
     assert staged.calibration.block_rule == "given"
     assert set(staged.calibration.target_losses) == {"residual", "response"}
     assert len(results["classes"].facts.stages[0].penalties) >= 1
-    alone = results["several draws"].facts
-    assert (alone.stages, alone.members) == ((), 1)
-    assert alone.training.steps == 60
+    alone = results["networks alone"].facts
+    assert (alone.stages, alone.members, alone.training.steps) == ((), 2, 60)
+    assert alone.calibration.lambda_rule == "held-out prediction"
     lasso = results["without stages or network"].facts
     assert (lasso.stages, lasso.training, lasso.calibration) == ((), None, None)
     assert lasso.details["lambda"] > 0
-    assert results["an ensemble"].facts.members == 2
+    assert lasso.members == 1
 
 
 def test_records_inside_records_come_back():

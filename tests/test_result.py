@@ -11,9 +11,11 @@ from grip2.facts import CalibrationFacts, Facts, KnockoffQuality, StageFacts
 from grip2.filter import knockoff_threshold, q_values
 from grip2.result import SCHEMA_VERSION, Importance, SelectionResult, Surface
 
-
 FACTS = Facts(
-    stages=(StageFacts("lasso-curves", "lines", "response", 0.25, (0.1, 0.2)), StageFacts("network", "all", "residual", 0.5)),
+    stages=(
+        StageFacts("lasso-curves", "lines", "response", 0.25, (0.1, 0.2)),
+        StageFacts("network", "all", "residual", 0.5),
+    ),
     calibration=CalibrationFacts("given", "pilot run", target_losses={"residual": 0.5}),
     members=3,
     details={"method": "lars"},

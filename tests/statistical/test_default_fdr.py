@@ -27,7 +27,9 @@ def proportions(sampler: CopulaKnockoffs) -> tuple[np.ndarray, float]:
     shares, found = [], []
     for seed in range(REPLICATES):
         made = make_hidden_interactions(2000, 60, 0.6, n_signals=12, random_state=seed)
-        selector = KnockoffSelector(Staged(network=GRIP2(steps=1500)), sampler, fdr=FDR, random_state=seed).fit(made.X, made.y)
+        selector = KnockoffSelector(Staged(network=GRIP2(steps=1500)), sampler, fdr=FDR, random_state=seed).fit(
+            made.X, made.y
+        )
         selected = np.flatnonzero(selector.result_.selected_mask)
         shares.append(false_discovery_proportion(selected, made.support))
         found.append(power(selected, made.support))

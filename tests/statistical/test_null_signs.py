@@ -51,7 +51,9 @@ NETWORK = GRIP2(hidden=4, depth=1, steps=250, batch_size=64)
 
 
 @pytest.mark.parametrize(
-    ("statistic", "without_swap"), [(Staged(network=NETWORK), False), (NETWORK, True)], ids=["Staged", "GRIP2 without swap"]
+    ("statistic", "without_swap"),
+    [(Staged(network=NETWORK), False), (NETWORK, True)],
+    ids=["Staged", "GRIP2 without swap"],
 )
 def test_signs_are_fair_under_the_null(statistic, without_swap):
     """80 data sets of 40 null features, 3,200 signs less exact zeros; every automatic choice included, on a small network.

@@ -31,10 +31,7 @@ def build(name: str, task: str):
 @pytest.mark.parametrize("task", ["regression", "classification"])
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
-        for name in [*NAMES, "ensemble", "estimator"]
-    ],
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in [*NAMES, "ensemble", "estimator"]],
 )
 def test_power(name, task):
     rng = np.random.default_rng(11)

@@ -13,7 +13,6 @@ from grip2.responses import response_from
 from grip2.result import Importance
 from grip2.statistics import GRIP2, MALD, DeepPINK, DeepSHAP, Ensemble, LassoCoefficient, Staged, Statistic
 
-
 made: list[int] = []  # steps of every member of `Noise` that was run
 
 
@@ -96,10 +95,22 @@ def test_members_of_large_networks_share_what_comes_before_them(monkeypatch):
 @pytest.mark.parametrize(
     ("statistic", "trainer", "single"),
     [
-        (MALD(steps=90, hidden=4, depth=1, batch_size=16), "network_attribution.train_batch", "network_attribution.train"),
-        (DeepSHAP(steps=90, hidden=4, depth=1, background=5), "network_attribution.train_batch", "network_attribution.train"),
+        (
+            MALD(steps=90, hidden=4, depth=1, batch_size=16),
+            "network_attribution.train_batch",
+            "network_attribution.train",
+        ),
+        (
+            DeepSHAP(steps=90, hidden=4, depth=1, background=5),
+            "network_attribution.train_batch",
+            "network_attribution.train",
+        ),
         (DeepPINK(steps=90), "deeppink.train_filter_network", None),
-        (GRIP2((1e-2, 1e-1), steps=90, hidden=4, depth=1, block_size=5), "network_runs.train_batch", "network_runs.train"),
+        (
+            GRIP2((1e-2, 1e-1), steps=90, hidden=4, depth=1, block_size=5),
+            "network_runs.train_batch",
+            "network_runs.train",
+        ),
     ],
 )
 def test_small_networks_are_trained_in_one_call(monkeypatch, statistic, trainer, single):

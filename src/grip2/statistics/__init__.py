@@ -25,7 +25,9 @@ _RENAMED = {"PairPosterior": "EffectPosterior", "Nothing": "RandomScores"}
 
 def __getattr__(name: str) -> Any:
     if name in _RENAMED:
-        raise ImportError(f"grip2.statistics.{name} is now called {_RENAMED[name]}: from {__name__} import {_RENAMED[name]}")
+        raise ImportError(
+            f"grip2.statistics.{name} is now called {_RENAMED[name]}: from {__name__} import {_RENAMED[name]}"
+        )
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_WHERE[name]), name)

@@ -68,9 +68,7 @@ class Ensemble(Statistic):
                 found[path] = value  # until `sized` knows the table
                 continue
             if not isinstance(value, numbers.Integral):
-                raise Grip2Error(
-                    f"Ensemble: the {name} of {type(one).__name__} must be a whole number, got {value!r}."
-                )
+                raise Grip2Error(f"Ensemble: the {name} of {type(one).__name__} must be a whole number, got {value!r}.")
             if name == "steps" and value < self.k:
                 raise Grip2Error(f"Ensemble: {value} steps cannot be split over {self.k} members.")
             found[path] = int(value) // self.k
