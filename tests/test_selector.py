@@ -208,7 +208,7 @@ def test_fixed_x_with_few_rows():
     assert result.n_rows == 45
     assert FixedXKnockoffs().rows_needed(30) == 61
     with pytest.raises(
-        Grip2Error, match="FixedXKnockoffs of 30 features needs at least 61 rows for two classes, got 45. Use Copula"
+        Grip2Error, match=r"FixedXKnockoffs of 30 features needs at least 61 rows for two classes, got 45\. Use Copula"
     ):
         selector(knockoffs=FixedXKnockoffs()).fit(X, y > 0)
     neural = selector(statistic=TINY, knockoffs=FixedXKnockoffs()).fit(X, y).result_

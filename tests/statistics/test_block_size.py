@@ -62,7 +62,7 @@ def test_bad_sizes_are_refused_and_the_choices_named(size):
     """None was the automatic size of earlier versions, and "auto" the pilot run: the message says what they are called now."""
     with pytest.raises(Grip2Error, match=r"block_size must be .* 'auto' \(a 120th of the steps\) or 'pilot'"):
         BlockSize(size, 0.01).check(1000, "GRIP2")
-    with pytest.raises(Grip2Error, match="^GRIP2: block_size must be"):
+    with pytest.raises(Grip2Error, match=r"^GRIP2: block_size must be"):
         GRIP2(block_size=size, steps=100).sized(100)
 
 
