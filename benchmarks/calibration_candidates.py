@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-
 from grip2.engine.calibrate import held_out_loss
 from grip2.engine.losses import choose_loss
+
 from grip2.engine.mlp import Layer, forward
 from grip2.engine.penalty import deep_penalty, group_penalty
 from grip2.engine.schedule import Schedule

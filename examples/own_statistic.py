@@ -14,9 +14,8 @@ class BinnedVariance(Statistic):
     def __init__(self, bins: int = 10) -> None:
         self.bins = bins  # store hyper-parameters, nothing else
 
-    def _importance(self, X, Xk, y, *, rng, task, progress):
-        if task == "classification":  # class numbers have no order: a 0/1 response for each class
-            y = (y[:, None] == np.unique(y)).astype(float)
+    def _importance(self, X, Xk, response, *, rng, progress):
+        y = np.column_stack(response.contrasts)  # y itself; for classes a 0/1 column for each, since they have no order
         return Importance(self._scores(X, y), self._scores(Xk, y))  # one rule for both members of a pair
 
     def _scores(self, columns, y):

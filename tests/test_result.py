@@ -5,9 +5,21 @@ import json
 import numpy as np
 import pytest
 
+from grip2.errors import Grip2Error
 from grip2.explain import reason_for
+from grip2.facts import CalibrationFacts, Facts, KnockoffQuality, StageFacts
 from grip2.filter import knockoff_threshold, q_values
-from grip2.result import Importance, SelectionResult, Surface
+from grip2.result import SCHEMA_VERSION, Importance, SelectionResult, Surface
+
+FACTS = Facts(
+    stages=(
+        StageFacts("lasso-curves", "lines", "response", 0.25, (0.1, 0.2)),
+        StageFacts("network", "all", "residual", 0.5),
+    ),
+    calibration=CalibrationFacts("given", "pilot run", target_losses={"residual": 0.5}),
+    members=3,
+    details={"method": "lars"},
+)
 
 
 def make_result(W, fdr=0.1, **changes):
@@ -25,8 +37,11 @@ def make_result(W, fdr=0.1, **changes):
         "threshold": threshold,
         "reason": reason_for(W, q, W >= threshold, threshold, fdr=fdr, offset=1, n_draws=1),
         "assumptions": ("rows are independent",),
+        "facts": FACTS,
+        "knockoff_quality": KnockoffQuality("CopulaKnockoffs", 0.3, 0.6, 0),
         "settings": {"nested": {"range": (1e-3, np.float64(0.1)), "off": np.inf}},
         "task": "regression",
+        "response": "a measurement",
         "n_rows": 100,
         "seed": 7,
         "versions": {"grip2": "0"},
@@ -41,11 +56,30 @@ def test_json_round_trip():
         text = result.to_json()
         assert SelectionResult.from_json(text).to_json() == text
         assert SelectionResult.from_json(text) == result
+        assert SelectionResult.from_json(text).facts == FACTS
+        assert SelectionResult.from_json(text).knockoff_quality == result.knockoff_quality
         assert set(json.loads(text)) >= {
-            "selected", "features", "fdr", "threshold", "reason", "assumptions", "settings", "seed", "versions", "seconds"
+            "selected", "features", "fdr", "threshold", "reason", "assumptions", "settings", "seed", "versions", "seconds",
+            "schema_version", "stages", "training", "calibration", "members", "details", "knockoff_quality", "response",
         }  # fmt: skip
     with_e = make_result(np.linspace(-0.1, 2, 30), e_values=np.arange(30.0))
     assert SelectionResult.from_json(with_e.to_json()) == with_e
+
+
+@pytest.mark.parametrize("version", [None, 0, SCHEMA_VERSION + 1, "1"])
+def test_another_version_of_the_format_is_refused(version):
+    content = make_result(np.linspace(-0.1, 2, 30)).to_dict() | {"schema_version": version}
+    with pytest.raises(Grip2Error, match=rf"expected schema_version 1, got {version!r}: .* another version of grip2"):
+        SelectionResult.from_json(json.dumps(content))
+    del content["schema_version"]
+    with pytest.raises(Grip2Error, match="expected schema_version 1, got None"):
+        SelectionResult.from_dict(content)
+
+
+def test_results_that_differ_in_their_facts_only_are_not_equal():
+    result = make_result(np.linspace(-0.1, 2, 30))
+    assert make_result(np.linspace(-0.1, 2, 30), facts=Facts()) != result
+    assert make_result(np.linspace(-0.1, 2, 30)) == result
 
 
 def test_no_selection_has_a_null_threshold():
@@ -79,11 +113,13 @@ def test_reason_for_a_selection_states_the_estimate():
 
 
 def test_importance_swaps_pairs_everywhere():
-    surface = Surface(np.ones(2), np.ones(2), np.array([[1.0, 2], [3, 4]]), np.array([[5.0, 6], [7, 8]]))
-    importance = Importance(np.array([1.0, 2]), np.array([3.0, 4]), {}, surface)
+    surface = Surface(np.ones(2), np.ones(2), np.array([[1.0, 2], [3, 4]]), np.array([[5.0, 6], [7, 8]]), np.zeros(2))
+    importance = Importance(np.array([1.0, 2]), np.array([3.0, 4]), FACTS, surface, np.arange(3.0))
     swapped = importance.swap(np.array([True, False]))
     np.testing.assert_array_equal(swapped.W, [2, -2])
     np.testing.assert_array_equal(swapped.surface.original, [[5, 2], [7, 4]])
+    assert swapped.facts is FACTS
+    assert swapped.loss_curve is importance.loss_curve
     np.testing.assert_array_equal(swapped.swap(np.array([True, False])).W, importance.W)
 
 

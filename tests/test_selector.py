@@ -18,9 +18,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from grip2 import GRIP2, KnockoffSelector, select
+from grip2 import KnockoffSelector, select
+from grip2.errors import Grip2Error
 from grip2.knockoffs import FixedXKnockoffs, GaussianKnockoffs
-from grip2.statistics import LassoCoefficient, Statistic
+from grip2.statistics import GRIP2, EffectPosterior, LassoCoefficient, Staged, Statistic
 
 TINY = GRIP2((1e-2, 1e-1), hidden=4, depth=1, steps=60, block_size=20, batch_size=32)
 
@@ -120,6 +121,19 @@ def test_several_draws_do_not_depend_on_the_number_of_workers(statistic, p):
     np.testing.assert_array_equal(one.e_values, two.e_values)
 
 
+def test_the_default_is_the_model_of_effects_before_the_network(monkeypatch):
+    X, y = linear(n=100, p=6, k=3)
+    small = Staged(EffectPosterior(sweeps=50), TINY)
+    monkeypatch.setattr("grip2.selector.Staged", lambda: small)
+    result = selector(statistic=None, fdr=0.4).fit(X, y).result_
+    assert result.settings["statistic"]["name"] == "Staged"
+    assert [stage.name for stage in result.facts.stages] == ["effects", "network"]
+    np.testing.assert_array_equal(result.W, selector(statistic=small, fdr=0.4).fit(X, y).W_)
+    monkeypatch.undo()
+    plain = Staged()
+    assert (type(plain.first), type(plain.network), plain.target) == (EffectPosterior, GRIP2, "auto")
+
+
 def test_several_draws_find_what_matters():
     X, y = linear()
     one, two = (selector(n_draws=9, n_jobs=jobs).fit(X, y).result_ for jobs in (None, 2))
@@ -130,12 +144,12 @@ def test_several_draws_find_what_matters():
 
 
 def test_small_networks_of_several_draws_are_one_batch(monkeypatch):
-    from grip2.statistics import grip
+    from grip2.statistics import network_runs
 
     X, y = linear(n=100, p=6, k=3)
     sizes = []
-    original = grip.train_batch
-    monkeypatch.setattr(grip, "train_batch", lambda x, *a, **k: sizes.append(len(x)) or original(x, *a, **k))
+    original = network_runs.train_batch
+    monkeypatch.setattr(network_runs, "train_batch", lambda x, *a, **k: sizes.append(len(x)) or original(x, *a, **k))
     selector(statistic=TINY, n_draws=3).fit(X, y)
     assert sizes == [3]
 
@@ -177,7 +191,7 @@ def test_layout_and_precision_of_the_table():
 )
 def test_responses_that_are_no_responses(y, message):
     X, values = linear(n=100, p=6, k=3)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(Grip2Error, match=message):
         selector().fit(X, y(values))
 
 
@@ -192,7 +206,10 @@ def test_fixed_x_with_few_rows():
     result = selector(knockoffs=FixedXKnockoffs()).fit(X, y).result_
     assert any("rows of zeros were added" in sentence for sentence in result.assumptions)
     assert result.n_rows == 45
-    with pytest.raises(ValueError, match="need at least 61 rows for classification"):
+    assert FixedXKnockoffs().rows_needed(30) == 61
+    with pytest.raises(
+        Grip2Error, match=r"FixedXKnockoffs of 30 features needs at least 61 rows for two classes, got 45\. Use Copula"
+    ):
         selector(knockoffs=FixedXKnockoffs()).fit(X, y > 0)
     neural = selector(statistic=TINY, knockoffs=FixedXKnockoffs()).fit(X, y).result_
     assert any("not a theorem" in sentence for sentence in neural.assumptions)
@@ -256,9 +273,17 @@ def bad(change):
     ],
 )
 def test_bad_data_is_refused(change, message):
+    """Also scikit-learn's own complaints, such as those of missing values, arrive as errors that the user can mend."""
     X, y = bad(change)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(Grip2Error, match=f"^KnockoffSelector: .*{message}"):
         selector().fit(X, y)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_constant_response_is_refused_whatever_the_task(task):
+    X, _ = linear(n=40, p=5, k=2)
+    with pytest.raises(Grip2Error, match=r"y is a constant \(.*1\.0.* in every row\); there is nothing to explain"):
+        selector(task=task).fit(X, np.ones(40))
 
 
 def test_sparse_input_is_refused():
@@ -282,7 +307,7 @@ def test_sparse_input_is_refused():
 )
 def test_bad_parameters_are_refused(changes, message):
     X, y = linear(n=40, p=5, k=2)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(Grip2Error, match=message):
         selector(**changes).fit(X, y)
 
 

@@ -183,6 +183,8 @@ class _Classes(Response):
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
         classes, numbers_of = np.unique(values, return_inverse=True)
+        if len(classes) < 2:
+            raise Grip2Error(f"{who}: y holds one class only ({classes[0]!r}), so nothing can be told apart.")
         if len(classes) > max(2, len(values) // 3):
             raise Grip2Error(
                 f"{who}: y has {len(classes)} classes in {len(values)} rows (such as {classes[0]!r}): measurements or "
@@ -287,19 +289,25 @@ def response_from(values: np.ndarray, task: str = "auto", *, who: str = "respons
         raise Grip2Error(f"{who}: task must be one of {', '.join(('auto', *TASKS))}, got {task!r}.")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
-    distinct = np.unique(values)
-    if task == "auto" and len(distinct) < 2:
-        only = "one class" if values.dtype.kind in "OUSb" else "a constant"
-        raise Grip2Error(f"{who}: y is {only} ({distinct[0]!r} in every row); there is nothing to explain.")
+    if task == "auto":
+        check_varies(values, who)
     for kind in KINDS:
         if task in ("auto", kind.task) and kind.recognises(values, asked=task == kind.task):
             if task == "auto":
-                _warn_of_whole_numbers(values, len(distinct), kind, who)
+                _warn_of_whole_numbers(values, kind, who)
             return kind.encode(values, who)
     raise AssertionError("the last kind recognises everything")
 
 
-def _warn_of_whole_numbers(values: np.ndarray, n_distinct: int, kind: type[Response], who: str) -> None:
+def check_varies(values: np.ndarray, who: str) -> None:
+    """Refuse a response with the same value in every row."""
+    if len(np.unique(values)) < 2:
+        only = "one class" if values.dtype.kind in "OUSb" else "a constant"
+        raise Grip2Error(f"{who}: y is {only} ({values[0]!r} in every row); there is nothing to explain.")
+
+
+def _warn_of_whole_numbers(values: np.ndarray, kind: type[Response], who: str) -> None:
+    n_distinct = len(np.unique(values))
     if kind.estimator_type == "regressor" and values.dtype.kind in "iu" and n_distinct <= 10:
         warnings.warn(
             f"{who}: y has {n_distinct} distinct whole numbers and is treated as {kind.noun} ({kind.task}). "

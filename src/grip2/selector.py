@@ -24,7 +24,7 @@ from grip2.explain import assumptions_behind, reason_for
 from grip2.facts import KnockoffQuality
 from grip2.filter import check_fdr, knockoff_threshold, q_values
 from grip2.knockoffs import CopulaKnockoffs, KnockoffSampler
-from grip2.responses import Response, plain_values, response_from
+from grip2.responses import Response, check_varies, plain_values, response_from
 from grip2.result import Importance, SelectionResult
 from grip2.statistics.base import Statistic
 from grip2.statistics.progress import Progress, share_progress
@@ -173,6 +173,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         except ValueError as error:  # scikit-learn's complaints about the data
             raise Grip2Error(f"{who}: {error}") from None
         check_table(X, self._names(), who)
+        check_varies(values, who)
         return X, response_from(values, self.task, who=who)
 
     def _names(self) -> tuple[str, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grip2.engine.losses import choose_loss
 
 from grip2.engine import train as engine
-from grip2.engine.losses import choose_loss
 from grip2.engine.schedule import KINDS, Schedule
 from grip2.engine.train import (
     HeldOut,

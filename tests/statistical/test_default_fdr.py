@@ -1,4 +1,4 @@
-"""False discoveries of the default selector: GRIP2 on copula knockoffs, everything learned from the same rows."""
+"""False discoveries of the default selector: Staged on copula knockoffs, everything learned from the same rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grip2 import KnockoffSelector
 from grip2.datasets import make_hidden_interactions
 from grip2.knockoffs import CopulaKnockoffs
 from grip2.metrics import false_discovery_proportion, power
-from grip2.statistics import GRIP2
+from grip2.statistics import GRIP2, Staged
 
 REPLICATES = 40
 FDR = 0.2
@@ -27,7 +27,9 @@ def proportions(sampler: CopulaKnockoffs) -> tuple[np.ndarray, float]:
     shares, found = [], []
     for seed in range(REPLICATES):
         made = make_hidden_interactions(2000, 60, 0.6, n_signals=12, random_state=seed)
-        selector = KnockoffSelector(GRIP2(steps=1500), sampler, fdr=FDR, random_state=seed).fit(made.X, made.y)
+        selector = KnockoffSelector(Staged(network=GRIP2(steps=1500)), sampler, fdr=FDR, random_state=seed).fit(
+            made.X, made.y
+        )
         selected = np.flatnonzero(selector.result_.selected_mask)
         shares.append(false_discovery_proportion(selected, made.support))
         found.append(power(selected, made.support))

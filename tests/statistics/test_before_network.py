@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grip2.statistics.curves import fit_curves
+from grip2.statistics.lasso_first import fit_lasso, shares_as_logits
+from grip2.statistics.parts import Part, combined, held_out_share, magnification
 from scipy.special import logsumexp
 
 from grip2.engine.mlp import initialise
@@ -15,9 +18,6 @@ from grip2.metrics import power
 from grip2.statistics import GRIP2, LassoCoefficient
 from grip2.statistics.augmented import paired_inputs
 from grip2.statistics.base import standardise
-from grip2.statistics.curves import fit_curves
-from grip2.statistics.lasso_first import fit_lasso, shares_as_logits
-from grip2.statistics.parts import Part, combined, held_out_share, magnification
 
 RNG = np.random.default_rng
 SMALL = {"hidden": 8, "depth": 1, "steps": 300}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grip2.statistics.curves import fit_curves, shapes
+from grip2.statistics.lasso_first import fit_lasso
 
 from grip2.filter import knockoff_threshold
 from grip2.metrics import power
@@ -11,8 +13,6 @@ from grip2.statistics import GRIP2
 from grip2.statistics import curves as module
 from grip2.statistics.augmented import paired_inputs
 from grip2.statistics.base import standardise
-from grip2.statistics.curves import fit_curves, shapes
-from grip2.statistics.lasso_first import fit_lasso
 
 RNG = np.random.default_rng
 

@@ -13,8 +13,9 @@ from grip2.engine.filter_network import (
     initialise_filter_network,
     train_filter_network,
 )
+from grip2.engine.host_loop import NonFiniteTrainingError
 from grip2.engine.mlp import Layer
-from grip2.engine.train import NonFiniteTrainingError
+from grip2.responses import Measurement
 from grip2.statistics import DeepPINK
 
 
@@ -94,7 +95,7 @@ def test_training_follows_a_naive_loop():
         m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
         theta -= settings.learning_rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
 
-    run = train_filter_network([x], y, task="regression", config=settings, rngs=[np.random.default_rng(7)])[0]
+    run = train_filter_network([x], Measurement(y).target(), config=settings, rngs=[np.random.default_rng(7)])[0]
     expected = unflat(theta)
     np.testing.assert_allclose(run.parameters.filters, expected.filters, atol=1e-4)
     for found, layer in zip(run.parameters.layers, expected.layers, strict=True):
@@ -133,7 +134,7 @@ def test_progress_and_early_stop():
 
     found = DeepPINK(epochs=1000).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0), progress=progress)
     assert calls == [(4096, 6000)]
-    assert found.info["stop_reason"] == "stopped by the caller after 4096 steps"
+    assert found.facts.details["stop_reason"] == "stopped by the caller after 4096 of 6000 steps"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_bad_settings(settings, message):
 
 def test_divergence_is_an_error():
     X, Xk = np.random.default_rng(0).standard_normal((2, 20, 2))
-    with pytest.raises(NonFiniteTrainingError, match="lower the learning rate"):
+    with pytest.raises(NonFiniteTrainingError, match="Lower the learning rate"):
         DeepPINK(steps=200, learning_rate=1e30).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
 
 
@@ -188,4 +189,4 @@ def test_steps_of_epochs_are_rounded_up(n, epochs, batch_size, steps):
 def test_as_many_steps_are_made():
     X, Xk = np.random.default_rng(0).standard_normal((2, 105, 2))
     found = DeepPINK(epochs=3, batch_size=10).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
-    assert len(found.info["loss_curve"]) == 32
+    assert len(found.loss_curve) == 32

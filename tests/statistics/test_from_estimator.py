@@ -12,8 +12,9 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from grip2.responses import response_from
 from grip2.statistics import FromEstimator, RandomForest
-from grip2.statistics.augmented import paired_inputs
+from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.from_estimator import fit_and_read
 
 
@@ -30,8 +31,8 @@ def importance(statistic, y=None, task="regression", seed=0):
 
 def test_coefficients_are_those_of_the_estimator():
     X, Xk, y = data()
-    found = fit_and_read(Ridge(alpha=2.0), X, Xk, y, rng=np.random.default_rng(0), task="regression")
-    Z = paired_inputs(X, Xk)
+    found = fit_and_read(Ridge(alpha=2.0), X, Xk, response_from(y, "regression"), rng=np.random.default_rng(0))
+    Z = augmented_columns(X, Xk)
     expected = np.abs(np.linalg.solve(Z.T @ Z + 2.0 * np.eye(8), Z.T @ (y - y.mean()) / y.std()))
     np.testing.assert_allclose(np.concatenate([found.original, found.knockoff]), expected)
 
@@ -71,7 +72,7 @@ def test_random_forest_does_not_depend_on_the_number_of_threads():
 
 
 def test_mismatches_are_named():
-    with pytest.raises(ValueError, match="the task is classification, but Ridge is for the other kind"):
+    with pytest.raises(ValueError, match="y is two classes, which needs a classifier, and Ridge is none"):
         importance(FromEstimator(Ridge()), data()[2] > 0, "classification")
     with pytest.raises(ValueError, match="KNeighborsRegressor has neither coef_ nor feature_importances_"):
         importance(FromEstimator(KNeighborsRegressor()))

@@ -16,7 +16,9 @@ from grip2.engine.attribution import (
 )
 from grip2.engine.mlp import Layer
 from grip2.engine.schedule import Schedule
-from grip2.engine.train import TrainingConfig, predict, train
+from grip2.engine.train import predict, train
+from grip2.engine.training import TrainingConfig
+from grip2.responses import response_from
 from grip2.statistics import MALD, DeepSHAP
 from grip2.statistics.network_attribution import some_rows
 
@@ -74,7 +76,7 @@ def trained(task: str, depth: int = 2, n: int = 300, inputs: int = 8):
         y = np.digitize(y, [-0.5, 0.5]).astype(float)
     schedule = Schedule(kind="fixed", lambda_min=0.0, lambda_max=0.0, block_size=400)
     config = TrainingConfig(schedule=schedule, hidden=32, depth=depth, steps=400, batch_size=64)
-    return x, train(x, y, task=task, config=config, rng=rng).parameters
+    return x, train(x, response_from(y, task).target(), config=config, rng=rng).parameters
 
 
 @pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (3, 1), (2, 3)])

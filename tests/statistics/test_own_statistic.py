@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from grip2.statistics import registry
+from grip2.statistics.registry import STATISTICS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "own_statistic.py"
@@ -45,10 +46,17 @@ def test_it_runs_and_finds(example, capsys):
     assert false <= 5
 
 
-def test_it_can_be_registered(example, monkeypatch):
-    monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))
-    registry.register("bins", "own_statistic:BinnedVariance")
-    assert registry.create("bins", bins=8).get_params() == {"bins": 8}
+def blocks_of_the_guide() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "add-a-statistic.md").read_text(), re.S)
+
+
+def test_the_code_of_the_guide_runs(example, monkeypatch):
+    """All blocks but the example itself, which `test_it_runs_and_finds` runs."""
+    monkeypatch.setattr(STATISTICS, "_own", dict(STATISTICS._own))
+    estimator, _, registering = blocks_of_the_guide()
+    for block in (estimator, registering):
+        exec(block, {})
+    assert STATISTICS.create("bins", bins=8).get_params() == {"bins": 8}
 
 
 def test_equal_values_fall_into_one_bin(example):
@@ -87,4 +95,5 @@ def test_two_classes_score_as_their_numbers(example):
         example.BinnedVariance().importance(X, Xk, y, rng=np.random.default_rng(0), task=task)
         for task in ("classification", "regression")
     )
-    np.testing.assert_allclose(as_classes.W, as_numbers.W)
+    np.testing.assert_allclose(as_classes.original, as_numbers.original)
+    np.testing.assert_allclose(as_classes.knockoff, as_numbers.knockoff)

@@ -50,22 +50,29 @@ class Ensemble(Statistic):
         one = clone(self.statistic)
         if self.budget == "each":
             return one
-        steps = one.get_params().get("steps")
-        if steps == AUTOMATIC:
-            return one  # until `sized` knows the table
-        if steps is None:
+        changes = {**self._divided(one, "steps"), **self._divided(one, "warmup")}
+        if not any(path.endswith("steps") for path in changes):
             raise Grip2Error(
                 f"Ensemble: budget='split' divides the steps of a statistic, and {type(one).__name__} has "
                 "no steps set. Set them, or use budget='each'."
             )
-        if not isinstance(steps, numbers.Integral):
-            raise Grip2Error(f"Ensemble: the steps of {type(one).__name__} must be a whole number, got {steps!r}.")
-        if steps < self.k:
-            raise Grip2Error(f"Ensemble: {steps} steps cannot be split over {self.k} members.")
-        changes = {"steps": steps // self.k}
-        if one.get_params().get("warmup"):
-            changes["warmup"] = one.get_params()["warmup"] // self.k
         return one.set_params(**changes)
+
+    def _divided(self, one: Statistic, name: str) -> dict[str, int | str]:
+        """Settings of this name, of the statistic or of the network that it holds, divided by k."""
+        found: dict[str, int | str] = {}
+        for path, value in one.get_params().items():
+            if path.rpartition("__")[2] != name or value is None:
+                continue
+            if value == AUTOMATIC:
+                found[path] = value  # until `sized` knows the table
+                continue
+            if not isinstance(value, numbers.Integral):
+                raise Grip2Error(f"Ensemble: the {name} of {type(one).__name__} must be a whole number, got {value!r}.")
+            if name == "steps" and value < self.k:
+                raise Grip2Error(f"Ensemble: {value} steps cannot be split over {self.k} members.")
+            found[path] = int(value) // self.k
+        return found
 
     def sized(self, n_rows: int) -> Self:
         self.member()  # bad settings end here

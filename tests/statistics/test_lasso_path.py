@@ -1,4 +1,4 @@
-"""LassoPath and LassoCoefficient: entry penalties against naive ones, ties, classes, errors."""
+"""LassoPath: entry penalties against naive ones, ties, classes, errors."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from grip2.statistics import LassoCoefficient, LassoPath
-from grip2.statistics.augmented import paired_inputs
-from grip2.statistics.lasso import LARS_VIOLATION_MAX, first_nonzero, lars_entry
+from grip2.statistics import LassoPath
+from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.lasso_cv import gram_path, moments
+from grip2.statistics.lasso_path import LARS_VIOLATION_MAX, first_nonzero, lars_entry
 
 
 def pairs(n: int, p: int, seed: int = 0):
@@ -32,7 +32,7 @@ def naive_entry(problem, steps: int = 4000, ratio: float = 1e-2) -> np.ndarray:
 
 def test_least_angle_entries_are_those_of_a_tiny_walk_down():
     X, Xk, y = pairs(80, 5)
-    problem = moments(paired_inputs(X, Xk), y)
+    problem = moments(augmented_columns(X, Xk), y)
     entry, violation = lars_entry(problem, 1e-2)
     assert violation < 1e-12
     naive = naive_entry(problem)
@@ -43,7 +43,7 @@ def test_least_angle_entries_are_those_of_a_tiny_walk_down():
 
 def test_first_entry_is_the_largest_correlation():
     X, Xk, y = pairs(80, 5)
-    problem = moments(paired_inputs(X, Xk), y)
+    problem = moments(augmented_columns(X, Xk), y)
     entry, _ = lars_entry(problem, 1e-3)
     assert entry.max() == pytest.approx(np.abs(problem.cross).max())
     assert np.argmax(entry) == np.argmax(np.abs(problem.cross))
@@ -53,7 +53,7 @@ def test_grid_rounds_the_exact_entries_down():
     X, Xk, y = pairs(200, 10)
     exact = LassoPath("lars").importance(X, Xk, y, rng=np.random.default_rng(0))
     grid = LassoPath("grid", n_lambdas=200).importance(X, Xk, y, rng=np.random.default_rng(0))
-    assert (exact.info["method"], grid.info["method"]) == ("lars", "grid")
+    assert (exact.facts.details["method"], grid.facts.details["method"]) == ("lars", "grid")
     both = np.concatenate([exact.original, exact.knockoff]), np.concatenate([grid.original, grid.knockoff])
     np.testing.assert_allclose(both[1], both[0], rtol=0.05)
 
@@ -63,8 +63,8 @@ def test_collinear_columns_fall_back_to_the_grid():
     X[:, 5] = X[:, 0] + X[:, 1] - X[:, 2]
     Xk = X[:, ::-1].copy()  # the same columns in another order: as collinear as can be
     found = LassoPath().importance(X, Xk, y, rng=np.random.default_rng(0))
-    assert found.info["method"] == "grid"
-    assert found.info["violation"] > LARS_VIOLATION_MAX
+    assert found.facts.details["method"] == "grid"
+    assert found.facts.details["violation"] > LARS_VIOLATION_MAX
     assert np.isfinite(found.W).all()
     with pytest.warns(UserWarning, match="left the lasso path"):
         LassoPath("lars").importance(X, Xk, y, rng=np.random.default_rng(0))
@@ -72,7 +72,7 @@ def test_collinear_columns_fall_back_to_the_grid():
 
 def test_more_columns_than_rows():
     X, Xk, y = pairs(40, 60)
-    for statistic in (LassoPath(), LassoPath("grid"), LassoCoefficient()):
+    for statistic in (LassoPath(), LassoPath("grid")):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             found = statistic.importance(X, Xk, y, rng=np.random.default_rng(0))
@@ -86,13 +86,13 @@ def test_ties_and_late_columns_get_zero():
 
 def test_constant_response():
     X, Xk, _ = pairs(50, 4)
-    for statistic in (LassoPath(), LassoPath("grid"), LassoCoefficient()):
+    for statistic in (LassoPath(), LassoPath("grid")):
         assert not statistic.importance(X, Xk, np.ones(50), rng=np.random.default_rng(0)).W.any()
 
 
-@pytest.mark.parametrize("statistic", [LassoCoefficient(n_lambdas=40), LassoPath(n_lambdas=40, ratio=0.05)])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classes(statistic, n_classes):
+def test_classes(n_classes):
+    statistic = LassoPath(n_lambdas=40, ratio=0.05)
     X, Xk, y = pairs(400, 8)
     labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
     names = np.array(["red", "green", "blue"])[labels]
@@ -100,19 +100,10 @@ def test_classes(statistic, n_classes):
     assert (found.W[:3] > np.abs(found.W[3:]).max()).all()
 
 
-def test_many_columns_go_without_a_gram_matrix(monkeypatch):
-    X, Xk, y = pairs(150, 10)
-    fast = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(0))
-    monkeypatch.setattr("grip2.statistics.lasso_cv.GRAM_COLUMNS_MAX", 5)
-    slow = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(0))
-    assert slow.info["lambda"] == pytest.approx(fast.info["lambda"])
-    np.testing.assert_allclose(slow.W, fast.W, atol=0.01)
-
-
 def no_gram_matrix(monkeypatch, limit: int) -> None:
     """Lower the limit, and fail where all columns are multiplied with each other all the same."""
     monkeypatch.setattr("grip2.statistics.lasso_cv.GRAM_COLUMNS_MAX", limit)
-    for place in ("lasso.moments", "logistic_path.moments_by_fold", "lasso.lars_path_gram"):
+    for place in ("lasso_path.moments", "lasso_path.lars_path_gram"):
         monkeypatch.setattr(f"grip2.statistics.{place}", lambda *_, **__: pytest.fail("a Gram matrix was formed"))
 
 
@@ -124,7 +115,7 @@ def test_lasso_path_of_many_columns_is_the_grid_without_a_gram_matrix(monkeypatc
     constant = LassoPath("grid").importance(X, Xk, np.ones(n), rng=np.random.default_rng(0))
     no_gram_matrix(monkeypatch, 5)
     found = LassoPath(method).importance(X, Xk, y, rng=np.random.default_rng(0))
-    assert found.info["method"] == "grid"
+    assert found.facts.details["method"] == "grid"
     np.testing.assert_allclose(found.original, expected.original, rtol=1e-9)
     np.testing.assert_allclose(found.knockoff, expected.knockoff, rtol=1e-9)
     alone = LassoPath(method).importance(X, Xk, np.ones(n), rng=np.random.default_rng(0))
@@ -133,8 +124,8 @@ def test_lasso_path_of_many_columns_is_the_grid_without_a_gram_matrix(monkeypatc
 
 # At 5 nearly every step goes without a Gram matrix, at 25 those with many working columns.
 @pytest.mark.parametrize("limit", [5, 25])
-@pytest.mark.parametrize("statistic", [LassoCoefficient(n_lambdas=40), LassoPath(n_lambdas=40, ratio=0.02)])
-def test_classes_of_many_columns_go_without_a_gram_matrix(monkeypatch, statistic, limit):
+def test_classes_of_many_columns_go_without_a_gram_matrix(monkeypatch, limit):
+    statistic = LassoPath(n_lambdas=40, ratio=0.02)
     X, Xk, y = pairs(120, 20)
     labels = np.digitize(y, np.quantile(y, [0.4, 0.7]))
     expected = statistic.importance(X, Xk, labels, rng=np.random.default_rng(0), task="classification")
@@ -156,27 +147,13 @@ def test_errors_say_what_to_do():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="method must be 'auto', 'lars' or 'grid', got 'omp'"):
         LassoPath("omp").importance(X, Xk, y, rng=rng)
-    with pytest.raises(ValueError, match="method='lars' is for regression"):
+    with pytest.raises(ValueError, match="method='lars' is for measurements"):
         LassoPath("lars").importance(X, Xk, y > 0, rng=rng, task="classification")
     with pytest.raises(ValueError, match="one class only"):
-        LassoCoefficient().importance(X, Xk, np.zeros(30), rng=rng, task="classification")
+        LassoPath().importance(X, Xk, np.zeros(30), rng=rng, task="classification")
 
 
-def test_a_rare_class_is_spread_over_the_folds():
-    """100 rows, 2 of a third class: every training fold holds one of them, whatever the seed."""
-    rng = np.random.default_rng(0)
-    X, Xk = rng.standard_normal((2, 100, 4))
-    y = (X[:, 0] > 0).astype(float)
-    y[[3, 50]] = 2.0
-    for seed in range(10):
-        found = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(seed), task="classification")
-        assert np.argmax(found.W) == 0
-    y[50] = 1.0
-    with pytest.raises(ValueError, match="class 2 has a single row"):
-        LassoCoefficient().importance(X, Xk, y, rng=rng, task="classification")
-
-
-@pytest.mark.parametrize("statistic", [LassoCoefficient(n_lambdas=0), LassoCoefficient(ratio=2.0), LassoPath(ratio=0)])
+@pytest.mark.parametrize("statistic", [LassoPath(n_lambdas=0), LassoPath(ratio=2.0), LassoPath(ratio=0)])
 def test_bad_grids_are_refused(statistic):
     X, Xk = np.random.default_rng(0).standard_normal((2, 30, 3))
     with pytest.raises(ValueError, match="must be"):

@@ -1,0 +1,92 @@
+"""LassoCoefficient: classes, rare classes, many columns, errors."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from grip2.statistics import LassoCoefficient
+
+
+def pairs(n: int, p: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X, Xk = rng.standard_normal((2, n, p))
+    y = X[:, :3] @ [1.0, 0.6, -0.4] + rng.standard_normal(n)
+    return X, Xk, y
+
+
+def test_more_columns_than_rows():
+    X, Xk, y = pairs(40, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(0))
+    assert found.W[0] > 0
+
+
+def test_constant_response():
+    X, Xk, _ = pairs(50, 4)
+    assert not LassoCoefficient().importance(X, Xk, np.ones(50), rng=np.random.default_rng(0)).W.any()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes(n_classes):
+    X, Xk, y = pairs(400, 8)
+    labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    names = np.array(["red", "green", "blue"])[labels]
+    statistic = LassoCoefficient(n_lambdas=40)
+    found = statistic.importance(X, Xk, names, rng=np.random.default_rng(0), task="classification")
+    assert (found.W[:3] > np.abs(found.W[3:]).max()).all()
+
+
+def test_many_columns_go_without_a_gram_matrix(monkeypatch):
+    X, Xk, y = pairs(150, 10)
+    fast = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(0))
+    monkeypatch.setattr("grip2.statistics.lasso_cv.GRAM_COLUMNS_MAX", 5)
+    slow = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(0))
+    assert slow.facts.details["lambda"] == pytest.approx(fast.facts.details["lambda"])
+    np.testing.assert_allclose(slow.W, fast.W, atol=0.01)
+
+
+# At 5 nearly every step goes without a Gram matrix, at 25 those with many working columns.
+@pytest.mark.parametrize("limit", [5, 25])
+def test_classes_of_many_columns_go_without_a_gram_matrix(monkeypatch, limit):
+    X, Xk, y = pairs(120, 20)
+    labels = np.digitize(y, np.quantile(y, [0.4, 0.7]))
+    statistic = LassoCoefficient(n_lambdas=40)
+    expected = statistic.importance(X, Xk, labels, rng=np.random.default_rng(0), task="classification")
+    monkeypatch.setattr("grip2.statistics.lasso_cv.GRAM_COLUMNS_MAX", limit)
+    monkeypatch.setattr(
+        "grip2.statistics.logistic_path.moments_by_fold", lambda *_, **__: pytest.fail("a Gram matrix was formed")
+    )
+    found = statistic.importance(X, Xk, labels, rng=np.random.default_rng(0), task="classification")
+    np.testing.assert_allclose(found.original, expected.original, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.knockoff, expected.knockoff, rtol=1e-6, atol=1e-9)
+
+
+def test_one_class_is_refused():
+    X, Xk, _ = pairs(30, 3)
+    with pytest.raises(ValueError, match="one class only"):
+        LassoCoefficient().importance(X, Xk, np.zeros(30), rng=np.random.default_rng(0), task="classification")
+
+
+def test_a_rare_class_is_spread_over_the_folds():
+    """100 rows, 2 of a third class: every training fold holds one of them, whatever the seed."""
+    rng = np.random.default_rng(0)
+    X, Xk = rng.standard_normal((2, 100, 4))
+    y = (X[:, 0] > 0).astype(float)
+    y[[3, 50]] = 2.0
+    for seed in range(10):
+        found = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(seed), task="classification")
+        assert np.argmax(found.W) == 0
+    y[50] = 1.0
+    with pytest.raises(ValueError, match="class 2 has a single row"):
+        LassoCoefficient().importance(X, Xk, y, rng=rng, task="classification")
+
+
+@pytest.mark.parametrize("statistic", [LassoCoefficient(n_lambdas=0), LassoCoefficient(ratio=2.0)])
+def test_bad_grids_are_refused(statistic):
+    X, Xk = np.random.default_rng(0).standard_normal((2, 30, 3))
+    with pytest.raises(ValueError, match="must be"):
+        statistic.importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
