@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -77,21 +79,20 @@ def test_losses_of_the_null_model():
 
 
 def test_pure_noise_is_not_explained():
-    """40 tables without signal. Judged by rows that did not choose lambda, the network explains nothing: what it gains over a
-    constant is at most 0 on average, up to 3.8 standard errors (false-alarm rate below 1e-4). The old rule, the least
-    loss on the very rows that are judged, finds a gain that is positive by more than as many standard errors."""
-    honest, least, shares = [], [], []
-    for seed in range(40):
+    """100 tables without signal. Judged by rows that did not choose lambda, the network's mean share is 0.007 with standard
+    error 0.003 (a share is never negative), more than four standard errors below the bound of 0.02: false-alarm rate below
+    1e-5. The old rule, the least loss on the very rows that are judged, has a mean of 0.044 and is caught."""
+    gains, shares, old_shares = [], [], []
+    for seed in range(100):
         rng = RNG([seed, 5])
         noise = NetworkProblem(rng.standard_normal((100, 6)), Measurement.encode(rng.standard_normal(100), "test"))
-        found = held_out_path(noise, config=CONFIG, rng=rng)
-        honest.append(1 - found.judged_loss / found.null_loss)
-        least.append(1 - found.loss.min() / found.null_loss)
+        found = held_out_path(noise, config=replace(CONFIG, steps=400), rng=rng)
+        gains.append(1 - found.judged_loss / found.null_loss)
         shares.append(found.share)
-    of_honest, of_least = (np.mean(gain) / (np.std(gain, ddof=1) / np.sqrt(40)) for gain in (honest, least))
-    assert of_honest < 3.8
-    assert of_least > 3.8
-    assert np.mean(shares) < 0.5 * np.mean(np.maximum(0, least))
+        old_shares.append(max(0.0, 1 - found.loss.min() / found.null_loss))
+    assert np.mean(shares) < 0.02
+    assert np.mean(old_shares) > 0.02, "the bound would not notice the old rule"
+    assert np.mean(gains) < 3.8 * np.std(gains, ddof=1) / 10, "noise seems to be predicted"
 
 
 def test_rows_are_split_once_each():
