@@ -1,6 +1,7 @@
-"""Ways of finding the right penalty that were compared with GRIP2's default; docs/calibration.md has the table.
+"""Ways of finding the right penalty that were compared with GRIP2's automatic one; docs/calibration.md has the table.
 
-Each class is GRIP2 with one thing changed. The plan beside this file runs them:
+Each statistic is a network after one lasso, trained on what the lasso leaves, with one thing changed: what sees curves would
+hide what the others do to absolute values. The plan beside this file runs them:
 
     PYTHONPATH=benchmarks grip2 experiment run benchmarks/calibration_ablation.toml --out DIR
 """
@@ -14,99 +15,133 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from grip2.engine.calibrate import held_out_loss
-from grip2.engine.losses import choose_loss
 
 from grip2.engine.mlp import Layer, forward
 from grip2.engine.penalty import deep_penalty, group_penalty
 from grip2.engine.schedule import Schedule
-from grip2.engine.train import TrainingRun, lay_out, train
-from grip2.statistics import GRIP2
-from grip2.statistics.augmented import paired_inputs
-from grip2.statistics.grip import _Rehearsal, _to_importance
+from grip2.engine.train import lay_out, train
+from grip2.engine.training import TrainingRun
+from grip2.statistics import GRIP2, LassoCurves, Staged
+from grip2.statistics.augmented import augmented_columns
+from grip2.statistics.held_out import held_out_path
+from grip2.statistics.lambda_range import Rehearsal
+from grip2.statistics.staged import _choose, _PreparedStages, _staged_importance
 
 
-class RandomOrder(GRIP2):
+class Candidate(Staged):
+    """GRIP2 after one lasso; the others differ from it in one thing."""
+
+    network_class = GRIP2
+
+    def __init__(self, first=None, network=None, *, target="residual"):
+        first = LassoCurves(curves=False) if first is None else first
+        super().__init__(first, self.network_class() if network is None else network, target=target)
+
+
+class RandomOrderNetwork(GRIP2):
     """Blocks in random order, as in the paper, over the range found by held-out rows."""
 
-    def _rehearsed(self, problem, config, rng, held_out, progress):
-        found = super()._rehearsed(problem, config, rng, held_out, progress)
+    def rehearse(self, problem, *, rng, held_out=None, judged, progress=None):
+        found = super().rehearse(problem, rng=rng, held_out=held_out, judged=judged, progress=progress)
         return found._replace(schedule=replace(found.schedule, approach_from=None))
 
 
-class NoWarmup(GRIP2):
+class NoWarmupNetwork(GRIP2):
     """The penalty acts from the first step."""
 
-    def _rehearsed(self, problem, config, rng, held_out, progress):
-        found = super()._rehearsed(problem, config, rng, held_out, progress)
+    def rehearse(self, problem, *, rng, held_out=None, judged, progress=None):
+        found = super().rehearse(problem, rng=rng, held_out=held_out, judged=judged, progress=progress)
         return found._replace(schedule=replace(found.schedule, warmup=0))
 
 
-class WideAscending(GRIP2):
+class WideAscendingNetwork(GRIP2):
     """No calibration: lambda walks up from 0.003 to 1, and every block counts."""
 
     lambda_min, lambda_max = 0.003, 1.0
 
-    def _rehearsed(self, problem, config, rng, held_out, progress):
+    def rehearse(self, problem, *, rng, held_out=None, judged, progress=None):
+        config = self.config()
         lo, hi = self._range(problem, config, rng)
         schedule = replace(config.schedule, lambda_min=lo, lambda_max=hi, approach_from=lo, warmup=300)
-        followed = held_out_loss(
-            **problem.data(),
-            config=replace(config, schedule=schedule),
-            rng=rng,
-            held_out=held_out,
-            progress=progress,
+        found = Rehearsal(schedule, type(self).__name__)
+        if not judged:
+            return found
+        followed = held_out_path(
+            problem, config=replace(config, schedule=schedule), rng=rng, held_out=held_out, progress=progress
         )
-        info = {"rule": type(self).__name__, "lambda": (lo, hi)}
-        return _Rehearsal(schedule, float(followed.loss.min()), followed.explained, info)
+        return found._replace(loss=followed.judged_loss, null_loss=followed.null_loss, share=followed.share)
 
     def _range(self, problem, config, rng):
         return self.lambda_min, self.lambda_max
 
 
-class NoiseAnchored(WideAscending):
+class NoiseAnchoredNetwork(WideAscendingNetwork):
     """The range ends where a network that learns a shuffled response has lost its groups; it begins a decade below."""
 
     def _range(self, problem, config, rng):
         lo, hi = 1e-3, 2.0
         path = Schedule(lambda_min=lo, lambda_max=hi, approach_from=lo, a_min=0.5, a_max=0.5, block_size=25)
-        order = rng.permutation(len(problem.y))
-        run = train(
-            problem.Z, problem.y[order], task=problem.task, config=replace(config, schedule=path, steps=1500), rng=rng,
-            offset=None if problem.offset is None else problem.offset[order],
-        )  # fmt: skip
+        shuffled = problem.target.take(rng.permutation(len(problem.x)))
+        run = train(problem.x, shuffled, config=replace(config, schedule=path, steps=1500), rng=rng)
         norms = run.snapshots.mean(axis=1)
         dead = np.flatnonzero(norms < 0.02 * norms.max())
         anchor = float(run.snapshot_lambda[dead[0]]) if len(dead) else hi
         return anchor / 10, anchor
 
 
-class BlockAverages(GRIP2):
+class RandomOrder(Candidate):
+    network_class = RandomOrderNetwork
+
+
+class NoWarmup(Candidate):
+    network_class = NoWarmupNetwork
+
+
+class WideAscending(Candidate):
+    network_class = WideAscendingNetwork
+
+
+class NoiseAnchored(Candidate):
+    network_class = NoiseAnchoredNetwork
+
+
+class _OwnTraining(Candidate):
+    """Trained one table after the other by ``_trained``."""
+
+    def draws_together(self, n_rows, n_features):
+        return 1
+
+    def _importances(self, pairs, response, *, rngs, progress):
+        found = []
+        for (X, Xk), rng in zip(pairs, rngs, strict=True):
+            for_calibration, for_training = rng.spawn(2)
+            choice = _choose(self, augmented_columns(X, Xk, np.float32), response, for_calibration, None)
+            ready = self.network.prepared(choice.learned.problem, choice.rehearsal, for_calibration, None)
+            run = self._trained(ready.problem, ready.config, for_training)
+            prepared = _PreparedStages(ready.problem, ready.config, ready.calibration, choice)
+            found.append(_staged_importance(self.first, run, prepared))
+        return found
+
+
+class BlockAverages(_OwnTraining):
     """Group norms averaged over the second half of each block, not read at its end."""
 
-    def _importance(self, X, Xk, y, *, rng, task, progress):
-        def trained(problem, config, rng):
-            every_step = replace(config, snapshot_every_step=True)
-            run = train(**problem.data(), config=every_step, rng=rng, progress=progress)
-            size = config.schedule.block_size
-            late = np.arange(len(run.snapshots)) % size >= size // 2
-            kept = late & (run.snapshot_lambda >= config.schedule.lambda_min)
-            return replace(run, importance=run.snapshots[kept].mean(axis=0))
-
-        return _importance(self, X, Xk, y, rng, task, trained)
+    def _trained(self, problem, config, rng):
+        run = train(problem.x, problem.target, config=replace(config, snapshot_every_step=True), rng=rng)
+        size = config.schedule.block_size
+        late = np.arange(len(run.snapshots)) % size >= size // 2
+        kept = late & (run.snapshot_lambda >= config.schedule.lambda_min)
+        return replace(run, importance=run.snapshots[kept].mean(axis=0))
 
 
-class OwnLoop(GRIP2):
+class OwnLoop(_OwnTraining):
     """GRIP2 through the training loop of this file; a check of that loop."""
 
     proximal = False
     skip = False
 
-    def _importance(self, X, Xk, y, *, rng, task, progress):
-        def trained(problem, config, rng):
-            return _train(problem, config, rng, proximal=self.proximal, skip=self.skip)
-
-        return _importance(self, X, Xk, y, rng, task, trained)
+    def _trained(self, problem, config, rng):
+        return _train(problem, config, rng, proximal=self.proximal, skip=self.skip)
 
 
 class Proximal(OwnLoop):
@@ -121,26 +156,24 @@ class SkipConnection(OwnLoop):
     skip = True
 
 
-def _importance(statistic, X, Xk, y, rng, task, trained):
-    for_calibration, for_training = rng.spawn(2)
-    ready = statistic._ready(paired_inputs(X, Xk, np.float32), y, task, for_calibration, None)
-    return _to_importance(trained(ready.problem, ready.config, for_training), ready)
-
-
 def _train(problem, config, rng, *, proximal, skip) -> TrainingRun:
-    assert problem.task == "regression", "this loop knows squares only"
-    Z, (_, n_outputs) = problem.Z, choose_loss(problem.task, problem.y)
-    layout = lay_out(len(Z), Z.shape[1], n_outputs, config, rng)
+    assert problem.response.task == "regression", "this loop knows squares only"
+    Z = problem.x
+    layout = lay_out(len(Z), Z.shape[1], 1, config, rng)
     parameters = tuple(Layer(jnp.asarray(w, jnp.float32), jnp.asarray(b, jnp.float32)) for w, b in layout.parameters)
     if skip:  # the last column of the first weight goes straight to the output
         first = parameters[0]
         weight = jnp.concatenate([first.weight, jnp.zeros((Z.shape[1], 1), jnp.float32)], axis=1)
         parameters = (first._replace(weight=weight), *parameters[1:])
     n_steps = len(layout.regimes.lambda_)
-    rows = np.tile(np.arange(len(Z)), (n_steps, 1)) if layout.rows is None else layout.rows
-    plan = [jnp.asarray(part) for part in (rows, layout.regimes.lambda_.astype("f"), layout.regimes.a.astype("f"))]
+    row_numbers = layout.row_numbers
+    if row_numbers is None:
+        row_numbers = np.tile(np.arange(len(Z)), (n_steps, 1))
+    plan = [
+        jnp.asarray(part) for part in (row_numbers, layout.regimes.lambda_.astype("f"), layout.regimes.a.astype("f"))
+    ]
     norms, losses, parameters = _loop(
-        parameters, jnp.asarray(Z), jnp.asarray(problem.y, jnp.float32), *plan, config.learning_rate, config.deep_l2,
+        parameters, jnp.asarray(Z), jnp.asarray(problem.response.y, jnp.float32), *plan, config.learning_rate, config.deep_l2,
         config.epsilon, proximal=proximal, skip=skip,
     )  # fmt: skip
     taken = layout.regimes.snapshot_steps
@@ -153,7 +186,7 @@ def _train(problem, config, rng, *, proximal, skip) -> TrainingRun:
 
 
 @partial(jax.jit, static_argnames=("proximal", "skip"))
-def _loop(parameters, x, y, rows, lambdas, shapes, rate, deep_l2, epsilon, *, proximal, skip):
+def _loop(parameters, x, y, row_numbers, lambdas, shapes, rate, deep_l2, epsilon, *, proximal, skip):
     adam = optax.adam(rate)
 
     def outputs(parameters, xb):
@@ -181,5 +214,7 @@ def _loop(parameters, x, y, rows, lambdas, shapes, rate, deep_l2, epsilon, *, pr
             parameters = (parameters[0]._replace(weight=first), *parameters[1:])
         return (parameters, state), (jnp.sqrt(jnp.sum(first**2, axis=1)), loss)
 
-    (parameters, _), (norms, losses) = jax.lax.scan(step, (parameters, adam.init(parameters)), (rows, lambdas, shapes))
+    (parameters, _), (norms, losses) = jax.lax.scan(
+        step, (parameters, adam.init(parameters)), (row_numbers, lambdas, shapes)
+    )
     return norms, losses, parameters

@@ -16,7 +16,7 @@ from grip2.experiments.run import missing_tasks
 from grip2.experiments.store import Store
 from grip2.experiments.summary import average_over, summary_table
 from grip2.experiments.trial import run_task
-from grip2.statistics import attribution, deeppink, grip
+from grip2.statistics import deeppink, network_attribution, network_runs
 
 METHODS = ["grip2", "mald", "shap", "deeppink"]
 
@@ -29,10 +29,10 @@ def raw(X: np.ndarray, Xk: np.ndarray, dtype: type = np.float64) -> np.ndarray:
 def main() -> None:
     home = os.environ.get("GRIP2_DATA")
     plan = load_plan("hiv").restricted(trials=10, methods=METHODS)
-    standardised = attribution.paired_inputs
+    standardised = network_attribution.augmented_columns
     for label, inputs in (("standardised columns", standardised), ("raw 0/1 columns", raw)):
-        for module in (attribution, deeppink, grip):
-            module.paired_inputs = inputs  # type: ignore[attr-defined]
+        for module in (network_attribution, deeppink, network_runs):
+            module.augmented_columns = inputs  # type: ignore[attr-defined]
         with tempfile.TemporaryDirectory() as folder, Store(Path(folder)) as store:
             for task in missing_tasks(plan, store, data_home=None if home is None else Path(home)):
                 result = run_task(task)

@@ -121,10 +121,8 @@ def lazy_exports(
     """
 
     def get_attribute(name: str) -> Any:
-        if name in (renamed or {}):
-            raise AttributeError(
-                f"module {package!r} has no attribute {name!r}: it is now called {(renamed or {})[name]}"
-            )
+        if renamed is not None and name in renamed:  # an ImportError keeps its text in "from package import name"
+            raise ImportError(f"{package}.{name} is now called {renamed[name]}: from {package} import {renamed[name]}")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(importlib.import_module(modules[name]), name)

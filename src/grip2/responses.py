@@ -59,7 +59,7 @@ class Response(ABC):
     @staticmethod
     @abstractmethod
     def loss(outputs: Any, y: Any, xp: Any) -> Any:
-        """Mean loss over rows; ``xp`` is numpy or jax.numpy."""
+        """Mean loss over rows, never negative and 0 for a perfect prediction; ``xp`` is numpy or jax.numpy."""
 
     @abstractmethod
     def constant_outputs(self, prior_rows: float = 0.0) -> np.ndarray:
@@ -276,7 +276,10 @@ class SeveralClasses(_Classes):
 # In the order in which they are tried.
 KINDS: tuple[type[Response], ...] = (TwoClasses, SeveralClasses, Measurement)
 
-TASKS = tuple(dict.fromkeys(kind.task for kind in reversed(KINDS)))
+
+def tasks() -> tuple[str, ...]:
+    """What ``task=`` may be, beside "auto"."""
+    return tuple(dict.fromkeys(kind.task for kind in reversed(KINDS)))
 
 
 def response_from(values: np.ndarray, task: str = "auto", *, who: str = "response") -> Response:
@@ -285,8 +288,8 @@ def response_from(values: np.ndarray, task: str = "auto", *, who: str = "respons
     "auto": text, booleans and two distinct values are classes, everything else is a measurement.
     """
     values = np.asarray(values)
-    if task not in ("auto", *TASKS):
-        raise Grip2Error(f"{who}: task must be one of {', '.join(('auto', *TASKS))}, got {task!r}.")
+    if task not in ("auto", *tasks()):
+        raise Grip2Error(f"{who}: task must be one of {', '.join(('auto', *tasks()))}, got {task!r}.")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
     if task == "auto":

@@ -86,12 +86,10 @@ def test_what_was_chosen_is_in_the_record():
     rng = np.random.default_rng(0)
     X, Xk = rng.standard_normal((2, 300, 4))
     found = GRIP2(steps=50).importance(X, Xk, X[:, 0] + rng.standard_normal(300), rng=rng)
-    used = found.info["training"]
-    assert {name: used[name] for name in ("hidden", "depth", "steps", "batch_size")} == {
-        "hidden": 128, "depth": 1, "steps": 50, "batch_size": 64,
-    }  # fmt: skip
-    assert used["deep_l2"] == pytest.approx(1 / 300)
-    assert used["schedule"]["block_size"] == 1
+    used = found.facts.training
+    assert (used.hidden, used.depth, used.steps, used.batch_size) == (128, 1, 50, 64)
+    assert used.deep_l2 == pytest.approx(1 / 300)
+    assert used.block_size == 1
 
 
 @pytest.mark.parametrize("name", ["steps", "hidden", "depth"])

@@ -12,10 +12,12 @@ import pytest
 SCRIPT = """
 import numpy as np
 from grip2.engine.schedule import Schedule
-from grip2.engine.train import TrainingConfig, train
+from grip2.engine.train import train
+from grip2.engine.training import TrainingConfig
+from grip2.responses import Measurement
 config = TrainingConfig(schedule=Schedule(block_size=5), hidden=3, depth=4, steps=10)
 rng = np.random.default_rng(0)
-train(rng.standard_normal((30, 7)), rng.standard_normal(30), task="regression", config=config, rng=rng)
+train(rng.standard_normal((30, 7)), Measurement(rng.standard_normal(30)).target(), config=config, rng=rng)
 """
 
 

@@ -10,11 +10,13 @@ import time
 SCRIPT = """
 import numpy as np
 from grip2.engine.schedule import Schedule
-from grip2.engine.train import TrainingConfig, train
+from grip2.engine.train import train
+from grip2.engine.training import TrainingConfig
+from grip2.responses import Measurement
 rng = np.random.default_rng(0)
 config = TrainingConfig(schedule=Schedule(), hidden=256, depth=3, steps=100_000)
 train(
-    rng.standard_normal((2000, 400)), rng.standard_normal(2000), task="regression", config=config, rng=rng,
+    rng.standard_normal((2000, 400)), Measurement(rng.standard_normal(2000)).target(), config=config, rng=rng,
     progress=lambda done, total: print("step", done, flush=True),
 )
 """

@@ -9,35 +9,37 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from grip2.engine.effect_sweeps import EffectSweeps
+from grip2.errors import Grip2Error
 from grip2.filter import knockoff_threshold
 from grip2.metrics import power
-from grip2.statistics import LassoCoefficient
-from grip2.statistics import effects as module
-from grip2.statistics.augmented import paired_inputs
-from grip2.statistics.base import standardise
-from grip2.statistics.basis import SHAPES, Basis
-from grip2.statistics.effects import SETS, EffectPosterior, class_probabilities, fit_effects
+from grip2.responses import Measurement, response_from, standardise
+from grip2.statistics import EffectPosterior, LassoCoefficient
+from grip2.statistics import effect_sampler as module
+from grip2.statistics.augmented import augmented_columns
+from grip2.statistics.basis import FUNCTIONS, Basis
+from grip2.statistics.effect_sampler import SETS, fit_effects
+from grip2.statistics.stage import held_out_share
 
 RNG = np.random.default_rng
 
 
 def small_design(n=60, p=2, seed=0, curves=True):
-    """Correlated pairs, one acting through its column and its V, and the shapes themselves, (rows, 2 p shapes)."""
+    """Correlated pairs, one acting through its column and its V, and the basis functions themselves, (rows, 2 p functions)."""
     rng = RNG([seed, 8])
     X = rng.standard_normal((n, p)) @ (np.eye(p) + 0.7)
     Xk = 0.7 * X + 0.7 * rng.standard_normal((n, p))
     y = standardise(0.2 * X[:, 0] + 0.2 * np.abs(X[:, 0]) + rng.standard_normal(n))
-    Z = paired_inputs(X, Xk)
-    bends = Basis.fit(Z)
-    design = module._design(Z, y, bends, curves)
-    values = np.concatenate([bends.of(Z).transpose(1, 0, 2).reshape(n, -1), np.zeros((n, 1))], axis=1)
+    Z = augmented_columns(X, Xk)
+    basis = Basis.fit(Z)
+    design = module._design(Z, y, basis, curves)
+    values = np.concatenate([basis.evaluate(Z).transpose(1, 0, 2).reshape(n, -1), np.zeros((n, 1))], axis=1)
     return design, values, y
 
 
 def exact_probabilities(design, columns, y, noise, variances, shares):
     """(2, p) that a member acts, by enumerating every state of every pair."""
     n, p = len(y), design.place.shape[1]
-    states = [(None, np.zeros(SHAPES))] + [(member, used) for member in range(2) for used in SETS]
+    states = [(None, np.zeros(FUNCTIONS))] + [(member, used) for member in range(2) for used in SETS]
     prior = [shares[0], *np.tile(shares[1:], 2) / 2]
     weights, total = np.zeros((2, p)), 0.0
     for combination in itertools.product(range(len(states)), repeat=p):
@@ -65,7 +67,7 @@ def sampled_probabilities(design, n, noise, variances, shares, sweeps, broken=Fa
         found += sampler.draw(
             order=rng.permutation(p).astype(np.int32)[None],
             uniform=rng.random((1, p), dtype=np.float32),
-            normal=rng.standard_normal((1, p, SHAPES), dtype=np.float32),
+            normal=rng.standard_normal((1, p, FUNCTIONS), dtype=np.float32),
             precision=n / noise,
             variances=variances,
             log_shares=np.log(shares),
@@ -89,9 +91,9 @@ def test_the_sampler_agrees_with_enumeration():
 
 
 def column_order(design, n_values):
-    """Where the columns of the design are among all shapes, which are ordered by shape, member and pair."""
+    """Where the columns of the design are among all basis functions, which are ordered by function, member and pair."""
     order = np.full(design.gram.shape[0], n_values - 1)
-    for member, j, k in itertools.product(range(2), range(design.place.shape[1]), range(SHAPES)):
+    for member, j, k in itertools.product(range(2), range(design.place.shape[1]), range(FUNCTIONS)):
         order[design.place[member, j, k]] = (k * 2 + member) * design.place.shape[1] + j
     order[-1] = n_values - 1
     return order
@@ -129,7 +131,7 @@ def test_sweeps_are_those_of_the_naive_twin():
         order = rng.permuted(np.tile(np.arange(12, dtype=np.int32), (3, 1)), axis=1)
         uniform, normal = (
             rng.random((3, 12)).astype(np.float32),
-            rng.standard_normal((3, 12, SHAPES)).astype(np.float32),
+            rng.standard_normal((3, 12, FUNCTIONS)).astype(np.float32),
         )
         draw = sampler.draw(
             order=order,
@@ -143,13 +145,13 @@ def test_sweeps_are_those_of_the_naive_twin():
             twin = naive_sweep(design, twin, *draws, n / 0.6, variances, shares)
         np.testing.assert_allclose(draw.effects, twin, atol=1e-4)
         np.testing.assert_allclose(draw.residual, design.correlation - design.gram @ twin, atol=1e-4)
-        acting = (twin[design.place] != 0).any(axis=0)  # (p, shapes)
+        acting = (twin[design.place] != 0).any(axis=0)  # (p, functions)
         np.testing.assert_array_equal(draw.chosen, acting @ [4, 2, 1])
         twin = draw.effects.astype(float)  # rounding shall not add up
     assert np.count_nonzero(twin) > 3
 
 
-def test_moments_are_those_of_the_shapes(monkeypatch):
+def test_moments_are_those_of_the_basis_functions(monkeypatch):
     monkeypatch.setattr(module, "ROWS_AT_A_TIME", 64)
     design, values, y = small_design(n=300, p=5)
     columns = values[:, column_order(design, values.shape[1])]
@@ -157,7 +159,12 @@ def test_moments_are_those_of_the_shapes(monkeypatch):
     np.testing.assert_allclose(design.correlation, columns.T @ y / 300, atol=1e-5)
     for member, j in itertools.product(range(2), range(5)):  # what the sweeps rely on
         own = design.place[member, j]
-        np.testing.assert_allclose(design.gram[np.ix_(own, own)], np.eye(SHAPES), atol=1e-5)
+        np.testing.assert_allclose(design.gram[np.ix_(own, own)], np.eye(FUNCTIONS), atol=1e-5)
+
+
+def explained(fit, y):
+    """Share of the variance of a standardised y that the fit removes."""
+    return 1 - np.mean(fit.residual**2) / np.mean(y**2)
 
 
 SIGNALS = {
@@ -177,32 +184,32 @@ def signal_table(kind, n=1200, p=60, acting=12, seed=0):
 @pytest.mark.parametrize("kind", SIGNALS)
 def test_sums_of_single_effects_are_found(kind):
     X, Xk, y, truth = signal_table(kind)
-    part = fit_effects(paired_inputs(X, Xk), standardise(y), rng=RNG(0))
-    W = part.strength[:60] - part.strength[60:]
+    part = fit_effects(augmented_columns(X, Xk), standardise(y), rng=RNG(0))
+    W = part.probability[:60] - part.probability[60:]
     found = power(knockoff_threshold(W, 0.1) <= W, truth)
     assert found >= 0.9
     lasso = LassoCoefficient().importance(X, Xk, y, rng=RNG(0)).W
     assert found >= power(knockoff_threshold(lasso, 0.1) <= lasso, truth)
-    assert part.explained == pytest.approx(1 / (1 + 1.4**2), abs=0.06)
-    assert part.scale**2 == pytest.approx(1 - part.explained, abs=0.06)
+    assert explained(part, standardise(y)) == pytest.approx(1 / (1 + 1.4**2), abs=0.06)
 
 
 def test_straight_lines_only():
     X, Xk, y, _ = signal_table("absolute values")
-    blind = fit_effects(paired_inputs(X, Xk), standardise(y), rng=RNG(0), curves=False)
-    assert blind.explained < 0.05
-    assert blind.strength.max() < 0.5
+    blind = fit_effects(augmented_columns(X, Xk), standardise(y), rng=RNG(0), curves=False)
+    assert explained(blind, standardise(y)) < 0.05
+    assert blind.probability.max() < 0.5
 
 
 def test_swapped_pairs_swap_their_probabilities():
     X, Xk, y, _ = signal_table("signs", n=300, p=20)
     swapped = RNG(4).random(20) < 0.5
     A, B = np.where(swapped, Xk, X), np.where(swapped, X, Xk)
-    one = fit_effects(paired_inputs(X, Xk), standardise(y), rng=RNG(0), sweeps=200)
-    other = fit_effects(paired_inputs(A, B), standardise(y), rng=RNG(0), sweeps=200)
-    back = np.concatenate([np.where(swapped, other.strength[20:], other.strength[:20])])
-    np.testing.assert_allclose(back, one.strength[:20], atol=1e-3)
-    assert other.explained == pytest.approx(one.explained, abs=1e-3)
+    one = fit_effects(augmented_columns(X, Xk), standardise(y), rng=RNG(0), sweeps=200)
+    other = fit_effects(augmented_columns(A, B), standardise(y), rng=RNG(0), sweeps=200)
+    back = np.concatenate([np.where(swapped, other.probability[20:], other.probability[:20])])
+    np.testing.assert_allclose(back, one.probability[:20], atol=1e-3)
+    np.testing.assert_allclose(other.residual, one.residual, atol=2e-3)
+    assert explained(other, standardise(y)) == pytest.approx(explained(one, standardise(y)), abs=1e-3)
 
 
 def test_members_of_null_pairs_win_alike():
@@ -212,7 +219,7 @@ def test_members_of_null_pairs_win_alike():
     for seed in range(40):
         X, Xk = RNG([seed, 6]).standard_normal((2, 100, 20))
         y = standardise(RNG([seed, 7]).standard_normal(100))
-        strength = fit_effects(paired_inputs(X, Xk), y, rng=RNG(seed), sweeps=40).strength
+        strength = fit_effects(augmented_columns(X, Xk), y, rng=RNG(seed), sweeps=40).probability
         wins += int((strength[:20] > strength[20:]).sum())
         leaning += int((1.01 * strength[:20] + 0.01 > strength[20:]).sum())
     assert abs(wins - 400) <= 57
@@ -225,27 +232,27 @@ def test_rows_that_are_not_fitted_are_not_looked_at():
     others = np.setdiff1d(np.arange(400), rows)
     changed = y.copy()
     changed[others] += 100.0
-    Z, changed_Z = paired_inputs(X, Xk), paired_inputs(X, Xk)
+    Z, changed_Z = augmented_columns(X, Xk), augmented_columns(X, Xk)
     changed_Z[others] *= 3.0
-    one = fit_effects(Z, y, rng=RNG(0), rows=rows)
-    other = fit_effects(changed_Z, changed, rng=RNG(0), rows=rows)
-    np.testing.assert_array_equal(one.strength, other.strength)
-    assert one.explained == other.explained
+    one = fit_effects(Z, y, rng=RNG(0), fit_rows=rows)
+    other = fit_effects(changed_Z, changed, rng=RNG(0), fit_rows=rows)
+    np.testing.assert_array_equal(one.probability, other.probability)
+    np.testing.assert_array_equal(one.residual[rows], other.residual[rows])
 
 
 def test_what_is_left_of_rows_not_fitted_is_an_honest_error():
     X, Xk, y, _ = signal_table("absolute values", n=1000, p=10, acting=4)
     y = standardise(y)
     rows, others = np.arange(800), np.arange(800, 1000)
-    part = fit_effects(paired_inputs(X, Xk), y, rng=RNG(0), rows=rows)
-    left = part.response * part.scale
+    part = fit_effects(augmented_columns(X, Xk), y, rng=RNG(0), fit_rows=rows)
+    left = part.residual
     assert np.var(left[others]) / np.var(y[others]) == pytest.approx(1.4**2 / (1 + 1.4**2), abs=0.12)
 
 
 def test_of_wide_tables_the_pairs_that_promise_most_take_part(monkeypatch):
     X, Xk, y, truth = signal_table("absolute values", p=80)
-    Z, y = paired_inputs(X, Xk), standardise(y)
-    monkeypatch.setattr(module, "COLUMNS_MAX", 280)  # of 480: all lines, and the bends of 30 pairs
+    Z, y = augmented_columns(X, Xk), standardise(y)
+    monkeypatch.setattr(module, "COLUMNS_MAX", 280)  # of 480: all lines, and the curves of 30 pairs
     design = module._design(Z, y, Basis.fit(Z), True)
     nothing = len(design.gram) - 1
     there = design.place != nothing
@@ -253,11 +260,11 @@ def test_of_wide_tables_the_pairs_that_promise_most_take_part(monkeypatch):
     assert (there[0] == there[1]).all()
     assert there[0, :, 1].sum() == 30
     part = fit_effects(Z, y, rng=RNG(0))
-    W = part.strength[:80] - part.strength[80:]
+    W = part.probability[:80] - part.probability[80:]
     assert power(knockoff_threshold(W, 0.1) <= W, truth) >= 0.9
     monkeypatch.setattr(module, "COLUMNS_MAX", 100)  # not even all lines
     part = fit_effects(Z, standardise(X[:, 0] + X[:, 1]), rng=RNG(0))
-    assert set(np.flatnonzero(part.strength > 0.5)) == {0, 1}
+    assert set(np.flatnonzero(part.probability > 0.5)) == {0, 1}
 
 
 def test_columns_of_two_values_and_constant_ones():
@@ -265,13 +272,13 @@ def test_columns_of_two_values_and_constant_ones():
     X = (rng.random((400, 12)) < 0.3).astype(float)
     Xk = (rng.random((400, 12)) < 0.3).astype(float)
     X[:, 11], Xk[:, 11] = 1.0, 1.0
-    Xk[:, 10] = rng.standard_normal(400)  # has bends, its partner has none: neither uses them
+    Xk[:, 10] = rng.standard_normal(400)  # has curves, its partner has none: neither uses them
     y = standardise(X[:, :4].sum(axis=1) + 0.5 * rng.standard_normal(400))
-    Z = paired_inputs(X, Xk)
+    Z = augmented_columns(X, Xk)
     part = fit_effects(Z, y, rng=RNG(0))
-    assert part.strength[:4].min() > 0.95
-    assert np.delete(part.strength, np.arange(4)).max() < 0.3
-    assert part.strength[11] == part.strength[23] == 0
+    assert part.probability[:4].min() > 0.95
+    assert np.delete(part.probability, np.arange(4)).max() < 0.3
+    assert part.probability[11] == part.probability[23] == 0
     design = module._design(Z, y, Basis.fit(Z), True)
     assert len(design.gram) == 22 + 1
 
@@ -279,32 +286,35 @@ def test_columns_of_two_values_and_constant_ones():
 @pytest.mark.parametrize(("n", "sweeps"), [(2, 50), (3, 50), (5, 50), (50, 1), (50, 3), (50, 6)])
 def test_a_handful_of_rows_or_sweeps(n, sweeps):
     X, Xk = RNG(0).standard_normal((2, n, 4))
-    part = fit_effects(paired_inputs(X, Xk), standardise(X[:, 0]), rng=RNG(0), sweeps=sweeps)
-    assert np.isfinite(part.strength).all()
-    assert np.isfinite(part.response).all()
+    part = fit_effects(augmented_columns(X, Xk), standardise(X[:, 0]), rng=RNG(0), sweeps=sweeps)
+    assert np.isfinite(part.probability).all()
+    assert np.isfinite(part.residual).all()
 
 
 def test_extreme_tables():
     rng = RNG(0)
     X = rng.standard_normal((200, 6))
-    same = fit_effects(paired_inputs(X, X.copy()), standardise(X[:, 0]), rng=RNG(0))  # no noise, knockoffs are copies
-    np.testing.assert_allclose(same.strength[:6], same.strength[6:], atol=0.15)
-    assert same.strength[0] + same.strength[6] > 0.99
-    assert same.explained > 0.98  # the prior is worth two rows of noise
-    constant = fit_effects(paired_inputs(X, X[::-1]), np.zeros(200), rng=RNG(0))
-    assert not constant.strength.any()
-    heavy = paired_inputs(rng.standard_cauchy((200, 6)), rng.standard_cauchy((200, 6)))
+    same = fit_effects(
+        augmented_columns(X, X.copy()), standardise(X[:, 0]), rng=RNG(0)
+    )  # no noise, knockoffs are copies
+    np.testing.assert_allclose(same.probability[:6], same.probability[6:], atol=0.15)
+    assert same.probability[0] + same.probability[6] > 0.99
+    assert explained(same, standardise(X[:, 0])) > 0.98  # the prior is worth two rows of noise
+    constant = fit_effects(augmented_columns(X, X[::-1]), np.zeros(200), rng=RNG(0))
+    assert not constant.probability.any()
+    heavy = augmented_columns(rng.standard_cauchy((200, 6)), rng.standard_cauchy((200, 6)))
     rows = np.arange(150)
-    part = fit_effects(heavy, standardise(rng.standard_cauchy(200)), rng=RNG(0), rows=rows)
-    assert np.isfinite(part.response).all()
+    part = fit_effects(heavy, standardise(rng.standard_cauchy(200)), rng=RNG(0), fit_rows=rows)
+    assert np.isfinite(part.residual).all()
 
 
 @pytest.mark.parametrize(("n", "p"), [(10, 30), (50, 200), (100, 300)])
-def test_noise_is_not_fitted_by_more_shapes_than_rows(n, p):
+def test_noise_is_not_fitted_by_more_functions_than_rows(n, p):
     X, Xk = RNG(0).standard_normal((2, n, p))
-    part = fit_effects(paired_inputs(X, Xk), standardise(RNG(1).standard_normal(n)), rng=RNG(0))
-    assert part.strength.sum() < n / 5
-    assert part.explained < 0.5
+    y = standardise(RNG(1).standard_normal(n))
+    part = fit_effects(augmented_columns(X, Xk), y, rng=RNG(0))
+    assert part.probability.sum() < n / 5
+    assert explained(part, y) < 0.5
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -312,8 +322,8 @@ def test_heavy_tails_do_not_spoil_predictions(seed):
     rng = RNG([seed, 2])
     X, Xk = rng.standard_t(1.5, (2, 400, 50))
     y = standardise(np.arctan(X[:, :5]).sum(axis=1) + 0.5 * rng.standard_normal(400))
-    part = fit_effects(paired_inputs(X, Xk), y, rng=RNG(0), rows=np.arange(80, 400))
-    left = part.response * part.scale
+    part = fit_effects(augmented_columns(X, Xk), y, rng=RNG(0), fit_rows=np.arange(80, 400))
+    left = part.residual
     assert np.var(left[:80]) < 0.3 * np.var(y[:80])
 
 
@@ -324,8 +334,59 @@ def test_classes(classes):
     W = EffectPosterior().importance(X, Xk, y, rng=RNG(0), task="classification").W
     assert power(knockoff_threshold(W, 0.1) <= W, truth) >= 0.9
     rows = np.arange(1600)
-    found = class_probabilities(paired_inputs(X, Xk), y, rng=RNG(0), rows=rows, sweeps=100)
     other = np.where(np.arange(2000) < 1600, y, y[::-1])  # rows that are not fitted are not looked at
-    np.testing.assert_array_equal(
-        class_probabilities(paired_inputs(X, Xk), other, rng=RNG(0), rows=rows, sweeps=100), found
+    one, changed = (
+        EffectPosterior(sweeps=200, curves=False).fit_stage(
+            augmented_columns(X, Xk), response_from(labels, "classification"), rng=RNG(0), fit_rows=rows
+        )
+        for labels in (y, other)
     )
+    np.testing.assert_array_equal(one.importance, changed.importance)
+
+
+def test_classes_are_scored_one_against_the_rest():
+    """Probabilities are those of each 0/1 label taken for a measurement, summed; two classes have one label."""
+    X, Xk, y, _ = signal_table("lines", n=300, p=6, acting=2)
+    Z = augmented_columns(X, Xk, np.float32)
+    for cuts in ([0.5], [0.3, 0.6]):
+        labels = np.digitize(y, np.quantile(y, cuts))
+        response = response_from(labels, "classification")
+        found = EffectPosterior(sweeps=40)._importance(X, Xk, response, rng=RNG(0), progress=None)
+        rng, expected = RNG(0), np.zeros(12)
+        for k in [1] if len(cuts) == 1 else [0, 1, 2]:
+            expected += fit_effects(Z, (labels == k).astype(float), rng=rng, sweeps=40).probability
+        np.testing.assert_allclose(np.concatenate([found.original, found.knockoff]), expected, rtol=1e-6)
+
+
+def test_what_the_stage_leaves_is_what_the_fit_leaves():
+    X, Xk, y, _ = signal_table("absolute values", n=400, p=10, acting=4)
+    Z, response = augmented_columns(X, Xk), Measurement.encode(y, "test")
+    stage = EffectPosterior().fit_stage(Z, response, rng=RNG(0))
+    assert stage.logits is None
+    assert stage.response.y.std() == pytest.approx(1)
+    assert stage.scale**2 == pytest.approx(
+        1 - np.corrcoef(response.y, response.y - stage.response.y * stage.scale)[0, 1] ** 2, abs=0.06
+    )
+    np.testing.assert_allclose(
+        stage.unit_weights, np.minimum(1, stage.importance[:10] + stage.importance[10:]), rtol=1e-12
+    )
+    assert stage.unit_weights[:4].min() > 0.9
+    fit_rows, held_out = np.arange(320), np.arange(320, 400)
+    part = EffectPosterior().fit_stage(Z, response, rng=RNG(0), fit_rows=fit_rows)
+    left = part.response.y * part.scale
+    centred = left - left.mean()  # the unit of what is left has its mean over all rows
+    expected = 1 - np.mean(centred[held_out] ** 2) / np.mean(response.y[held_out] ** 2)
+    assert held_out_share(part, response, held_out) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "message"),
+    [
+        (EffectPosterior(sweeps=0), "EffectPosterior: sweeps must be a whole number of at least 1, got 0"),
+        (EffectPosterior(curves="yes"), "EffectPosterior: curves must be True or False, got 'yes'"),
+    ],
+)
+def test_bad_settings_are_refused(statistic, message):
+    X = RNG(0).standard_normal((50, 2))
+    with pytest.raises(Grip2Error, match=message):
+        statistic.importance(X, X[::-1], X[:, 0], rng=RNG(0))

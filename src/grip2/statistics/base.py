@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
-from grip2.responses import TASKS, Response, response_from
+from grip2.responses import Response, response_from, tasks
 from grip2.result import Importance
 from grip2.statistics.paper_settings import paper_settings
 from grip2.statistics.progress import Progress, share_progress
@@ -159,8 +159,8 @@ def _matrix(values: np.ndarray, name: str, who: str) -> np.ndarray:
 
 
 def _response(y: np.ndarray, n_rows: int, task: str, who: str) -> Response:
-    if task not in TASKS:
-        raise Grip2Error(f"{who}: task must be one of {', '.join(TASKS)}, got {task!r}.")
+    if task not in tasks():
+        raise Grip2Error(f"{who}: task must be one of {', '.join(tasks())}, got {task!r}.")
     y = np.asarray(y)
     if y.shape != (n_rows,):
         raise Grip2Error(f"{who}: y must have shape ({n_rows},) to match X, got {y.shape}.")

@@ -1,0 +1,114 @@
+"""Stages: how importances of several models are added, and what a stage explains on held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grip2.responses import Measurement, response_from, standardise
+from grip2.statistics.stage import Stage, StageFit, combined_importance, fit_with_held_out_share, held_out_share
+
+RNG = np.random.default_rng
+
+
+def test_parts_are_added_in_units_of_what_they_explain():
+    lasso, network = np.array([4.0, 0.0, 0.0, 0.0]), np.array([1.0, 3.0, 1.0, 1.0])
+    both = combined_importance([(lasso, 0.3), (network, 0.1)])
+    W = both[:2] - both[2:]
+    np.testing.assert_allclose(W, [0.3, 0.1])  # the lasso's goes to the first feature, the network's to the second
+    np.testing.assert_allclose(combined_importance([(lasso, 0.3), (network, 0.0)]), 0.3 * lasso / 4)
+    np.testing.assert_allclose(
+        combined_importance([(lasso, 0.0), (network, 0.0)]), combined_importance([(lasso, 1.0), (network, 1.0)])
+    )
+    np.testing.assert_allclose(combined_importance([(np.zeros(4), 0.0), (network, 0.1)]), 0.1 * network / 2)
+
+
+def naive_combination(parts):
+    """One feature at a time."""
+    if all(share <= 0 for _, share in parts):
+        parts = [(importance, 1.0) for importance, _ in parts]
+    p = len(parts[0][0]) // 2
+    total = [0.0] * (2 * p)
+    for importance, share in parts:
+        size = sum(abs(importance[j] - importance[j + p]) for j in range(p))
+        for column in range(2 * p):
+            if size > 0:
+                total[column] += share * importance[column] / size
+    return total
+
+
+@pytest.mark.parametrize("shares", [(0.3, 0.1), (0.3, 0.0), (0.0, 0.0), (0.2, 0.1, 0.4)])
+def test_the_combination_is_that_of_the_naive_twin(shares):
+    parts = [(RNG(k).random(12), share) for k, share in enumerate(shares)]
+    parts[0][0][:6] = parts[0][0][6:]  # a model that cannot tell pairs apart adds nothing
+    np.testing.assert_allclose(combined_importance(parts), naive_combination(parts), rtol=1e-12)
+
+
+def a_fit(response, logits=None, scale=1.0):
+    return StageFit(np.zeros(4), response, logits, scale, np.zeros(2))
+
+
+def test_a_stage_that_predicts_a_constant_explains_nothing():
+    y = standardise(RNG(0).standard_normal(50))
+    held_out = np.arange(10)
+    response = Measurement(y)
+    nothing = a_fit(response, scale=float(y.std()))
+    assert held_out_share(nothing, response, held_out) == pytest.approx(0, abs=1e-12)
+    half = replace(nothing, scale=0.5 * nothing.scale)
+    assert held_out_share(half, response, held_out) == pytest.approx(0.75)
+    worse = replace(nothing, scale=2 * nothing.scale)
+    assert held_out_share(worse, response, held_out) == 0
+
+
+def test_the_share_of_a_measurement_row_by_row():
+    response = Measurement(standardise(RNG(0).standard_normal(40)))
+    left = Measurement(standardise(RNG(1).standard_normal(40)))
+    held_out = np.array([3, 17, 25, 8])
+    gone = sum((0.6 * left.y[row]) ** 2 for row in held_out) / sum(response.y[row] ** 2 for row in held_out)
+    assert held_out_share(a_fit(left, scale=0.6), response, held_out) == pytest.approx(max(0, 1 - gone))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_share_of_classes_row_by_row(classes):
+    labels = RNG(0).integers(0, classes, 60)
+    response = response_from(labels, "classification")
+    logits = RNG(1).standard_normal((60, response.n_outputs)) + (
+        labels[:, None] if classes == 2 else 2 * (labels[:, None] == np.arange(3))
+    )
+    held_out = np.arange(5, 25)
+    deviance = null = 0.0
+    for row in held_out:
+        of_row = np.array([0.0, logits[row, 0]]) if classes == 2 else logits[row]
+        chance = np.exp(of_row) / np.exp(of_row).sum()
+        deviance -= np.log(chance[labels[row]])
+        null -= np.log(np.mean(labels == labels[row]))
+    assert deviance < null
+    assert held_out_share(a_fit(response, logits), response, held_out) == pytest.approx(1 - deviance / null)
+
+
+def test_a_constant_response_has_nothing_to_explain():
+    response = Measurement(np.zeros(10))
+    assert held_out_share(a_fit(response), response, np.arange(3)) == 0
+
+
+def test_the_whole_fit_has_the_share_of_the_rehearsal():
+    """The stage is fitted to the rows kept and to all rows, with one stream each time; the share is that of the former."""
+    calls = []
+
+    class Scripted(Stage):
+        stage_name, stage_explains = "scripted", "nothing"
+
+        def fit_stage(self, Z, response, *, rng, fit_rows=None):
+            calls.append(fit_rows)
+            return a_fit(response, scale=0.5 if fit_rows is not None else 0.1)
+
+    response = Measurement(standardise(RNG(0).standard_normal(20)))
+    kept, held_out = np.arange(16), np.arange(16, 20)
+    rehearsal, whole = fit_with_held_out_share(Scripted(), np.zeros((20, 4)), response, kept, held_out, RNG(0))
+    assert calls[0] is kept
+    assert calls[1] is None
+    assert rehearsal.held_out_share == whole.held_out_share == pytest.approx(0.75)
+    assert (rehearsal.scale, whole.scale) == (0.5, 0.1)
+    assert Scripted().facts(whole).held_out_share == pytest.approx(0.75)

@@ -1,0 +1,297 @@
+"""Kinds of response: each against formulas by hand, recognition and refusals, and that a new kind is one class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+
+from grip2 import responses
+from grip2.errors import Grip2Error
+from grip2.responses import (
+    Measurement,
+    Response,
+    SeveralClasses,
+    TwoClasses,
+    plain_values,
+    response_from,
+    standardise,
+)
+from grip2.statistics import GRIP2, MALD, EffectPosterior, LassoCoefficient
+
+RNG = np.random.default_rng
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(Response):
+    """Numbers of events; half the Poisson deviance of a log-linear model, 0 for a perfect prediction."""
+
+    task = "counts"
+    noun = "counts"
+    explained_is = "deviance"
+    estimator_type = "regressor"
+    linear_model = "least squares"
+    leaves_residual = False
+    gaussian_noise = False
+
+    @classmethod
+    def recognises(cls, values, *, asked):
+        return asked
+
+    @classmethod
+    def encode(cls, values, who):
+        if np.any(values < 0):
+            raise Grip2Error(f"{who}: counts must not be negative, got {values.min()!r}.")
+        return cls(values.astype(float))
+
+    @property
+    def n_outputs(self):
+        return 1
+
+    @staticmethod
+    def loss(outputs, y, xp):
+        z = outputs[:, 0]
+        return xp.mean(xp.exp(z) - y * z - y + y * xp.log(xp.maximum(y, 1.0)))
+
+    def constant_outputs(self, prior_rows=0.0):
+        return np.log([(self.y.sum() + prior_rows) / (len(self.y) + prior_rows)])
+
+    def mean_of(self, outputs):
+        return np.exp(outputs)
+
+    def indicators(self):
+        return self.y[:, None]
+
+    def describe(self):
+        return self.noun
+
+
+def by_hand(kind, outputs, y):
+    """The loss row by row."""
+    total = 0.0
+    for row, value in zip(outputs, y, strict=True):
+        if kind is Measurement:
+            total += (row[0] - value) ** 2
+        elif kind is TwoClasses:
+            chance = 1 / (1 + np.exp(-row[0]))
+            total -= np.log(chance if value == 1 else 1 - chance)
+        elif kind is SeveralClasses:
+            total -= np.log(np.exp(row[int(value)]) / np.exp(row).sum())
+        else:
+            total += np.exp(row[0]) - value * row[0] - value + (value * np.log(value) if value else 0.0)
+    return total / len(y)
+
+
+def an_example(kind, n=40):
+    rng = RNG(0)
+    if kind is Measurement:
+        return kind.encode(3 + 2 * rng.standard_normal(n), "test")
+    if kind is Counts:
+        return kind.encode(rng.poisson(1.5, n), "test")
+    return kind.encode(rng.choice(["no", "perhaps", "yes"][:: 2 if kind is TwoClasses else 1], n), "test")
+
+
+# Every kind that there is, and the one that this file adds.
+@pytest.mark.parametrize("kind", [*responses.KINDS, Counts])
+class TestEveryKind:
+    def test_loss_in_numpy_and_in_jax_is_the_formula(self, kind):
+        response = an_example(kind)
+        outputs = RNG(1).standard_normal((40, response.n_outputs))
+        expected = by_hand(kind, outputs, response.y)
+        assert float(kind.loss(outputs, response.y, np)) == pytest.approx(expected, rel=1e-12)
+        with jax.enable_x64(True):
+            assert float(kind.loss(jnp.asarray(outputs), jnp.asarray(response.y), jnp)) == pytest.approx(
+                expected, rel=1e-12
+            )
+        assert response.mean_loss(outputs) == pytest.approx(expected, rel=1e-12)
+        single = kind.loss(jnp.asarray(outputs, jnp.float32), jnp.asarray(response.y, jnp.float32), jnp)
+        assert float(single) == pytest.approx(expected, rel=1e-5)
+
+    def test_known_logits_are_added(self, kind):
+        response = an_example(kind)
+        outputs, logits = RNG(1).standard_normal((2, 40, response.n_outputs))
+        found = response.target(logits).mean_loss(outputs)
+        assert found == pytest.approx(by_hand(kind, outputs + logits, response.y))
+        some = np.array([3, 1, 30])
+        found = response.target(logits).take(some).mean_loss(outputs[some])
+        assert found == pytest.approx(by_hand(kind, (outputs + logits)[some], response.y[some]))
+
+    def test_the_constant_has_the_least_loss(self, kind):
+        response = an_example(kind)
+        constant = response.constant_outputs()
+        assert constant.shape == (response.n_outputs,)
+        best = minimize(lambda outputs: response.mean_loss(outputs), np.full(response.n_outputs, 0.3), tol=1e-12)
+        assert response.mean_loss(constant) == pytest.approx(best.fun, rel=1e-9)
+        for k in range(response.n_outputs):
+            for step in (-0.01, 0.01):
+                moved = constant.copy()
+                moved[k] += step
+                assert response.mean_loss(moved) > response.mean_loss(constant)
+
+    def test_a_prior_of_rows_keeps_the_constant_finite(self, kind):
+        response = an_example(kind)
+        least = response.take(np.flatnonzero(response.y == response.y.min()))  # one class only, or no event
+        assert np.isfinite(least.constant_outputs(prior_rows=1.0)).all()
+
+    def test_working_residuals_are_minus_the_gradient_of_the_loss(self, kind):
+        """By central differences; up to one positive factor for all rows and outputs."""
+        response = an_example(kind, n=12)
+        outputs, step = RNG(1).standard_normal((12, response.n_outputs)), 1e-5
+        gradient = np.empty_like(outputs)
+        for place in np.ndindex(*outputs.shape):
+            up, down = outputs.copy(), outputs.copy()
+            up[place] += step
+            down[place] -= step
+            gradient[place] = (response.mean_loss(up) - response.mean_loss(down)) / (2 * step)
+        residual = response.working_residual(outputs)
+        factor = -float((residual * gradient).sum() / (residual**2).sum())
+        assert factor > 0
+        np.testing.assert_allclose(-gradient, factor * residual, atol=1e-8)
+
+    def test_some_rows_stay_in_the_same_units(self, kind):
+        response, some = an_example(kind), np.array([7, 7, 0])
+        part = response.take(some)
+        assert type(part) is kind
+        assert (len(part), part.n_outputs) == (3, response.n_outputs)
+        np.testing.assert_array_equal(part.y, response.y[some])
+        np.testing.assert_array_equal(part.indicators(), response.indicators()[some])
+
+    def test_one_contrast_for_each_output(self, kind):
+        response = an_example(kind)
+        assert np.shape(response.contrasts) == (response.n_outputs, 40)
+        assert len(response.labels) == 40
+
+    def test_words_for_people(self, kind):
+        assert an_example(kind).describe().startswith(kind.noun)
+        assert kind.estimator_type in ("regressor", "classifier")
+        assert kind.linear_model in ("least squares", "logistic")
+
+
+def test_contrasts_by_hand():
+    assert [list(c) for c in response_from([5, 9, 5], "classification").contrasts] == [[0, 1, 0]]
+    several = response_from(np.repeat(["a", "b", "c"], 3), "classification")
+    for k, contrast in enumerate(several.contrasts):
+        np.testing.assert_array_equal(contrast, np.repeat(np.arange(3) == k, 3))
+    np.testing.assert_array_equal(several.labels, np.repeat([0, 1, 2], 3))
+    np.testing.assert_array_equal(several.strata, several.y)
+    measured = response_from(np.array([1.0, 2.0, 6.0]), "regression")
+    np.testing.assert_array_equal(measured.contrasts[0], measured.y)
+    assert measured.strata is None
+
+
+def test_shares_of_classes_as_logits():
+    y = np.repeat([0.0, 1.0, 2.0], [10, 60, 30])
+    np.testing.assert_allclose(np.exp(response_from(y, "classification").constant_outputs()), [0.1, 0.6, 0.3])
+    two = response_from((y > 0).astype(float), "classification")
+    np.testing.assert_allclose(two.constant_outputs(), [np.log(9)])
+    np.testing.assert_allclose(two.constant_outputs(prior_rows=5.0), [np.log(95 / 15)])
+
+
+def test_large_logits_do_not_overflow():
+    outputs = np.array([[1000.0, -1000.0, 0.0], [0.0, 0.0, 1000.0]])
+    assert SeveralClasses.loss(outputs, np.array([0.0, 1.0]), np) == pytest.approx(500)
+    assert TwoClasses.loss(np.array([[1000.0], [-1000.0]]), np.array([1.0, 1.0]), np) == pytest.approx(500)
+
+
+def test_a_measurement_remembers_its_units():
+    values = np.array([10.0, 12.0, 17.0, 1.0])
+    response = Measurement.encode(values, "test")
+    np.testing.assert_allclose(response.y * response.scale + response.centre, values)
+    assert response.y.std() == pytest.approx(1)
+    assert not Measurement.encode(np.full(3, 7.0), "test").y.any()
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "kind"),
+    [
+        ([1.5, 2.5, 3.5], "auto", Measurement),
+        ([0.0, 1.0, 1.0], "auto", TwoClasses),
+        ([3, 7, 3], "auto", TwoClasses),
+        ([True, False, True], "auto", TwoClasses),
+        (["a", "b", "b"], "auto", TwoClasses),
+        (np.repeat(["a", "b", "c"], 3), "auto", SeveralClasses),
+        (np.arange(50), "auto", Measurement),
+        ([0.0, 1.0, 1.0], "regression", Measurement),
+        (["1", "2", "4"], "regression", Measurement),
+        ([0.0, 1.0, 1.0], "classification", TwoClasses),
+        (np.repeat([1.5, 2.5, 3.5], 3), "classification", SeveralClasses),
+    ],
+)
+def test_recognition(values, task, kind):
+    assert type(response_from(np.array(values), task)) is kind
+
+
+def test_few_whole_numbers_are_a_measurement_with_a_warning():
+    with pytest.warns(UserWarning, match="y has 3 distinct whole numbers and is treated as a measurement"):
+        assert type(response_from(np.repeat([1, 2, 3], 5))) is Measurement
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "message"),
+    [
+        ([1.0, 2.0], "rank", "who: task must be one of auto, regression, classification, got 'rank'"),
+        ([1.0, np.nan], "auto", "who: y must be finite, got NaN or infinity"),
+        ([1.0, np.inf], "regression", "who: y must be finite"),
+        ([1.0, np.inf], "classification", "who: y must be finite"),
+        (["a", "b"], "regression", "who: regression needs a numeric y, got values such as .*'a'"),
+        (["1", "inf"], "regression", "who: y must be finite"),
+        ([2.0, 2.0], "auto", r"who: y is a constant \(.*2.0.* in every row\); there is nothing to explain"),
+        (["a", "a"], "auto", r"who: y is one class \(.*'a'.* in every row\)"),
+        ([1.5, 2.5, 3.5, 4.5], "classification", "who: y has 4 classes in 4 rows .* measurements or identifiers"),
+        (list("abcdefgh"), "auto", "who: y has 8 classes in 8 rows"),
+        ([1e200, -1e200], "regression", "too large for their squares"),
+    ],
+)
+def test_refusals(values, task, message):
+    with pytest.raises(Grip2Error, match=message):
+        response_from(np.array(values), task, who="who")
+
+
+def test_plain_values():
+    with pytest.raises(Grip2Error, match="who: Input y contains NaN in 1 of 3 rows"):
+        plain_values(pd.Series(["a", None, "b"]), "who")
+    with pytest.raises(Grip2Error, match="who: Input y contains NaN in 1 of 2 rows"):
+        plain_values([1.0, np.nan], "who")
+    with pytest.raises(Grip2Error, match="who: y holds dates"):
+        plain_values(pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"])), "who")
+    numbers = plain_values(np.array([1, 2.5], dtype=object), "who")
+    assert numbers.dtype == np.float64
+    assert plain_values(["a", "b"], "who").tolist() == ["a", "b"]
+
+
+def test_standardise():
+    Z = standardise(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    np.testing.assert_allclose(Z, [[-1, 0], [1, 0]])
+    far = standardise((1e4 + RNG(0).standard_normal(100_000)).astype(np.float32))
+    assert far.dtype == np.float32
+    assert abs(far.mean(dtype=float)) < 1e-3
+
+
+@pytest.mark.parametrize(
+    "statistic", [GRIP2(hidden=16, steps=600), EffectPosterior(), MALD(hidden=16, steps=600), LassoCoefficient()]
+)
+def test_a_new_kind_is_one_class(monkeypatch, statistic):
+    """Counts, registered by one entry of KINDS: statistics find the features on which the rate of events depends."""
+    monkeypatch.setattr(responses, "KINDS", (*responses.KINDS, Counts))
+    rng = RNG(0)
+    X, Xk = rng.standard_normal((2, 500, 6))
+    y = rng.poisson(np.exp(0.5 * X[:, 0] + 0.5 * X[:, 1]))
+    W = statistic.importance(X, Xk, y, rng=RNG(0), task="counts").W
+    assert set(np.argsort(-W)[:2]) == {0, 1}
+    with pytest.raises(Grip2Error, match="counts must not be negative"):
+        statistic.importance(X, Xk, y - 1, rng=RNG(0), task="counts")
+
+
+def test_a_task_that_no_kind_has_is_refused_with_the_new_kind_named(monkeypatch):
+    X = RNG(0).standard_normal((20, 2))
+    with pytest.raises(Grip2Error, match="task must be one of regression, classification, got 'counts'"):
+        LassoCoefficient().importance(X, X[::-1], X[:, 0], rng=RNG(0), task="counts")
+    monkeypatch.setattr(responses, "KINDS", (*responses.KINDS, Counts))
+    with pytest.raises(Grip2Error, match="got 'rank'") as refused:
+        LassoCoefficient().importance(X, X[::-1], X[:, 0], rng=RNG(0), task="rank")
+    assert "counts" in str(refused.value)
