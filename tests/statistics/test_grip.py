@@ -154,8 +154,8 @@ def test_progress_covers_calibration(staged, rehearsals):
 @pytest.mark.parametrize("staged", [False, True])
 def test_a_class_that_is_only_held_out_is_an_ordinary_case(staged):
     """One row of a third class: wherever the split puts it, the chosen strength comes from a finite loss."""
-    X, Xk, _ = data(n=60, p=5)
-    y = (X[:, 0] > 0).astype(float)
+    X, Xk, measured = data(n=60, p=5)
+    y = (measured > 0).astype(float)
     y[7] = 2.0
     network = GRIP2(hidden=4, depth=1, steps=200, batch_size=None)
     statistic = Staged(network=network) if staged else network

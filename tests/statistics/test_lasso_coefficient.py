@@ -75,7 +75,7 @@ def test_a_rare_class_is_spread_over_the_folds():
     """100 rows, 2 of a third class: every training fold holds one of them, whatever the seed."""
     rng = np.random.default_rng(0)
     X, Xk = rng.standard_normal((2, 100, 4))
-    y = (X[:, 0] > 0).astype(float)
+    y = (X[:, 0] + 0.5 * rng.standard_normal(100) > 0).astype(float)
     y[[3, 50]] = 2.0
     for seed in range(10):
         found = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(seed), task="classification")

@@ -137,19 +137,6 @@ def test_shap_of_the_background_itself_and_batches():
 
 
 @pytest.mark.parametrize("statistic", [MALD, DeepSHAP])
-def test_several_copies_at_once_are_the_single_ones(statistic):
-    rng = np.random.default_rng(0)
-    X, first, second = rng.standard_normal((3, 80, 4))
-    y = X[:, 0] + rng.standard_normal(80)
-    small = statistic(steps=60, hidden=8, depth=1, batch_size=16)
-    rngs = [np.random.default_rng(k) for k in (1, 2)]
-    together = small.importances(X, [first, second], y, rngs=rngs)
-    for k, (found, Xk) in enumerate(zip(together, (first, second), strict=True)):
-        alone = small.importance(X, Xk, y, rng=np.random.default_rng(k + 1))
-        np.testing.assert_allclose(found.W, alone.W, rtol=1e-3, atol=1e-5)
-
-
-@pytest.mark.parametrize("statistic", [MALD, DeepSHAP])
 def test_paper_settings(statistic):
     assert statistic.paper("synthetic").get_params()["hidden"] == 512
     assert statistic.paper("hiv").get_params()["batch_size"] is None

@@ -35,7 +35,7 @@ class BlockSize(NamedTuple):
                 f"{who}: block_size must be a whole number of at least 1, 'auto' (a 120th of the steps) or 'pilot' (the "
                 f"paper's pilot run), got {self.size!r}."
             )
-        if self.size > steps:
+        if int(self.size) > steps:
             raise Grip2Error(f"{who}: {steps} steps hold no whole block of {self.size}; give more steps.")
 
     @property
