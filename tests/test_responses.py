@@ -12,17 +12,17 @@ import pytest
 from scipy.optimize import minimize
 
 from grip2 import responses
+from grip2._validation import plain_values
 from grip2.errors import Grip2Error
 from grip2.responses import (
     Measurement,
     Response,
     SeveralClasses,
     TwoClasses,
-    plain_values,
     response_from,
     standardise,
 )
-from grip2.statistics import GRIP2, MALD, EffectPosterior, LassoCoefficient
+from grip2.statistics import GRIP2, MALD, EffectPosterior, LassoCoefficient, LassoCurves, Staged
 
 RNG = np.random.default_rng
 
@@ -62,6 +62,9 @@ class Counts(Response):
         return np.log([(self.y.sum() + prior_rows) / (len(self.y) + prior_rows)])
 
     def mean_of(self, outputs):
+        return np.exp(outputs)
+
+    def curvature(self, outputs):
         return np.exp(outputs)
 
     def indicators(self):
@@ -152,6 +155,22 @@ class TestEveryKind:
         factor = -float((residual * gradient).sum() / (residual**2).sum())
         assert factor > 0
         np.testing.assert_allclose(-gradient, factor * residual, atol=1e-8)
+
+    def test_curvatures_are_second_derivatives_of_the_loss(self, kind):
+        """By central differences; up to the factor that working residuals have, for all rows and outputs."""
+        response = an_example(kind, n=12)
+        outputs, step = RNG(1).standard_normal((12, response.n_outputs)), 1e-3
+        second = np.empty_like(outputs)
+        for place in np.ndindex(*outputs.shape):
+            up, down = outputs.copy(), outputs.copy()
+            up[place] += step
+            down[place] -= step
+            middle = response.mean_loss(outputs)
+            second[place] = (response.mean_loss(up) - 2 * middle + response.mean_loss(down)) / step**2
+        curvature = response.curvature(outputs)
+        factor = float((curvature * second).sum() / (curvature**2).sum())
+        np.testing.assert_allclose(second, factor * curvature, rtol=1e-3, atol=1e-6)
+        assert factor * len(response) == pytest.approx(2.0 if kind is Measurement else 1.0, rel=1e-3)
 
     def test_some_rows_stay_in_the_same_units(self, kind):
         response, some = an_example(kind), np.array([7, 7, 0])
@@ -273,7 +292,15 @@ def test_standardise():
 
 
 @pytest.mark.parametrize(
-    "statistic", [GRIP2(hidden=16, steps=600), EffectPosterior(), MALD(hidden=16, steps=600), LassoCoefficient()]
+    "statistic",
+    [
+        GRIP2(hidden=16, steps=600),
+        EffectPosterior(),
+        MALD(hidden=16, steps=600),
+        LassoCoefficient(),
+        Staged(network=GRIP2(hidden=16, steps=600)),
+        Staged(LassoCurves(), GRIP2(hidden=16, steps=600), target="residual"),
+    ],
 )
 def test_a_new_kind_is_one_class(monkeypatch, statistic):
     """Counts, registered by one entry of KINDS: statistics find the features on which the rate of events depends."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from grip2.errors import Grip2Error
 
@@ -58,6 +60,20 @@ def column_names(X: Any, who: str) -> tuple[str, ...] | None:
     if repeated:
         raise Grip2Error(f"{who}: column names must differ, got {', '.join(repeated[:10])} more than once.")
     return names
+
+
+def plain_values(y: Any, who: str) -> np.ndarray:
+    """A user's y as an array: missing values and dates refused, numbers in an object array made numbers."""
+    # A pandas Series may hold NA, which an array of its values cannot express.
+    missing = np.asarray(pd.isna(y if isinstance(y, pd.Series) else np.asarray(y)))
+    if missing.any():
+        raise Grip2Error(f"{who}: Input y contains NaN in {int(missing.sum())} of {missing.size} rows.")
+    values = np.asarray(y)
+    if values.dtype.kind in "mM":
+        raise Grip2Error(f"{who}: y holds dates; turn them into numbers first, for example days since a start.")
+    if values.dtype.kind == "O" and all(isinstance(value, numbers.Number) for value in values.ravel()):
+        return values.astype(float)
+    return values
 
 
 def _columns(which: np.ndarray, names: Sequence[str]) -> str:

@@ -7,14 +7,12 @@ A new kind is one subclass and one entry of `KINDS`.
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit, softmax
 
 from grip2.engine.target import Target
@@ -68,6 +66,10 @@ class Response(ABC):
     @abstractmethod
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
         """(rows, outputs) expected `indicators` under a model with these outputs."""
+
+    @abstractmethod
+    def curvature(self, outputs: np.ndarray) -> np.ndarray:
+        """(rows, outputs) second derivative of the loss of a row in each output, up to the factor of `working_residual`."""
 
     @abstractmethod
     def indicators(self) -> np.ndarray:
@@ -158,6 +160,9 @@ class Measurement(Response):
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
         return outputs
 
+    def curvature(self, outputs: np.ndarray) -> np.ndarray:
+        return np.ones_like(outputs)
+
     def indicators(self) -> np.ndarray:
         return self.y[:, None]
 
@@ -191,6 +196,10 @@ class _Classes(Response):
                 "identifiers rather than classes. Convert numbers stored as text, or pass task='regression'."
             )
         return cls(numbers_of.astype(np.float64), tuple(str(name) for name in classes))
+
+    def curvature(self, outputs: np.ndarray) -> np.ndarray:
+        probability = self.mean_of(outputs)
+        return np.asarray(probability * (1.0 - probability))
 
     @property
     def strata(self) -> np.ndarray | None:
@@ -318,20 +327,6 @@ def _warn_of_whole_numbers(values: np.ndarray, kind: type[Response], who: str) -
             UserWarning,
             stacklevel=4,
         )
-
-
-def plain_values(y: Any, who: str) -> np.ndarray:
-    """A user's y as an array: missing values and dates refused, numbers in an object array made numbers."""
-    # A pandas Series may hold NA, which an array of its values cannot express.
-    missing = np.asarray(pd.isna(y if isinstance(y, pd.Series) else np.asarray(y)))
-    if missing.any():
-        raise Grip2Error(f"{who}: Input y contains NaN in {int(missing.sum())} of {missing.size} rows.")
-    values = np.asarray(y)
-    if values.dtype.kind in "mM":
-        raise Grip2Error(f"{who}: y holds dates; turn them into numbers first, for example days since a start.")
-    if values.dtype.kind == "O" and all(isinstance(value, numbers.Number) for value in values.ravel()):
-        return values.astype(float)
-    return values
 
 
 def standardise(values: np.ndarray) -> np.ndarray:

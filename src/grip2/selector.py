@@ -17,14 +17,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from grip2._random import RandomState, generator_from
-from grip2._validation import check_table, column_names
+from grip2._validation import check_table, column_names, plain_values
 from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values
 from grip2.errors import Grip2Error
 from grip2.explain import assumptions_behind, reason_for
 from grip2.facts import KnockoffQuality
 from grip2.filter import check_fdr, knockoff_threshold, q_values
 from grip2.knockoffs import CopulaKnockoffs, KnockoffSampler
-from grip2.responses import Response, check_varies, plain_values, response_from
+from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
 from grip2.statistics.base import Statistic
 from grip2.statistics.progress import Progress, share_progress

@@ -7,16 +7,15 @@ alike.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from grip2.responses import Measurement, Response, standardise
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.basis import Basis, column_blocks
-from grip2.statistics.lasso_cv import GRAM_COLUMNS_MAX, draw_folds, lasso_cv
-from grip2.statistics.linear_lasso import FOLDS, LassoPart
+from grip2.statistics.lasso_cv import GRAM_COLUMNS_MAX
+from grip2.statistics.linear_lasso import LassoPart
+from grip2.statistics.residual_lasso import fit_residuals, moved
 
 CURVES = 2  # bent basis functions of a column
 # Numbers that the functions of all columns may take in memory; beyond it the least correlated pairs are left out.
@@ -40,7 +39,7 @@ def fit_curve_lasso(
         B = curves_of(Z if len(columns) == Z.shape[1] else Z[:, columns])
         if not B.any():
             return replace(before, strength=np.zeros(Z.shape[1]), share=0.0, penalties=())
-        fit = _fit(B, residuals, fit_rows, rng)
+        fit = fit_residuals(B, residuals, fit_rows, rng, functions=CURVES)
         strength = np.zeros(Z.shape[1])
         strength[columns] = fit.strength
         if before.logits is None:
@@ -48,33 +47,8 @@ def fit_curve_lasso(
             scale = before.scale * float(left.std())
             return LassoPart(strength, share, Measurement(standardise(left)), None, scale, fit.penalties)
         share = _held_out_share(B, residuals, fit_rows, before.response, before.logits, rng) * (1.0 - before.share)
-    logits = _moved(before.response, before.logits, fit.fitted, fit_rows) if share > 0 else before.logits
+    logits = moved(before.response, before.logits, fit.fitted, fit_rows) if share > 0 else before.logits
     return LassoPart(strength, share, before.response, logits, penalties=fit.penalties)
-
-
-class _Fit(NamedTuple):
-    strength: np.ndarray  # (columns,)
-    fitted: np.ndarray  # (rows, outputs); zero where cross-validation finds nothing
-    r2: float  # cross-validated share of the residuals' variance
-    penalties: tuple[float, ...]
-
-
-def _fit(B: np.ndarray, residuals: np.ndarray, fit_rows: np.ndarray, rng: np.random.Generator) -> _Fit:
-    """One lasso for each output on some of the rows, applied to all of them."""
-    strength, explained, fitted = np.zeros(B.shape[1] // CURVES), 0.0, np.zeros_like(residuals)
-    penalties: list[float] = []
-    if len(fit_rows) < 2:  # nothing to validate on
-        return _Fit(strength, fitted, explained, ())
-    of_rows = B if len(fit_rows) == len(B) else B[fit_rows]
-    total = max(float(residuals[fit_rows].var(axis=0).sum()), np.finfo(float).tiny)
-    for k, residual in enumerate(residuals[fit_rows].T):
-        fit = lasso_cv(of_rows, residual, folds=draw_folds(len(fit_rows), min(FOLDS, len(fit_rows)), rng))
-        penalties.append(fit.lambda_)
-        if fit.r2 > 0:
-            strength += np.sqrt((fit.coefficients.reshape(CURVES, -1) ** 2).sum(axis=0))
-            explained += fit.r2 * float(residual.var()) / total
-            fitted[:, k] = B @ fit.coefficients + fit.intercept
-    return _Fit(strength, fitted, explained, tuple(penalties))
 
 
 def curves_of(Z: np.ndarray) -> np.ndarray:
@@ -125,22 +99,8 @@ def _held_out_share(
     held_out, kept = order[:n_held_out], np.sort(order[n_held_out:])
     if len(kept) < 2:
         return 0.0
-    fit = _fit(B, residuals, kept, rng)
-    after = _moved(response, logits, fit.fitted, kept)
+    fit = fit_residuals(B, residuals, kept, rng, functions=CURVES)
+    after = moved(response, logits, fit.fitted, kept)
     judged = response.take(held_out)
     null = judged.mean_loss(logits[held_out])
     return max(0.0, 1.0 - judged.mean_loss(after[held_out]) / null) if null > 0 else 0.0
-
-
-def _moved(response: Response, logits: np.ndarray, fitted: np.ndarray, fit_rows: np.ndarray) -> np.ndarray:
-    """Logits after a step along the fitted residuals, whose length has the largest likelihood on the given rows."""
-    probability = response.mean_of(logits)
-    # One Newton step where all rows are alike; the length then is about 1.
-    direction = fitted / np.maximum((probability * (1.0 - probability)).mean(axis=0), 1e-3)
-    judged = response.take(fit_rows)
-
-    def loss(length: float) -> float:
-        return judged.mean_loss(logits[fit_rows] + length * direction[fit_rows])
-
-    length = float(minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded").x)
-    return logits + length * direction if loss(length) < loss(0.0) else logits

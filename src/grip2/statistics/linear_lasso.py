@@ -13,8 +13,8 @@ from grip2.responses import Measurement, Response, standardise
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.lasso_cv import draw_folds, gram_fits, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
+from grip2.statistics.residual_lasso import FOLDS, fit_residuals, moved
 
-FOLDS = 5
 # Likelihood alone would send the slope to infinity where classes are separable, and the intercept of an absent class.
 PRIOR_ROWS = 5
 
@@ -26,7 +26,7 @@ class LassoPart:
     strength: np.ndarray  # (2p,) |coefficient|
     share: float  # cross-validated, of the variance or deviance of the whole response
     response: Response  # the standardised residual, or the classes
-    logits: np.ndarray | None  # (rows, outputs), for classes
+    logits: np.ndarray | None  # (rows, outputs), where models are chained by their outputs
     scale: float = 1.0  # deviation of the residual, where that of the whole response is 1
     penalties: tuple[float, ...] = ()  # the lasso's lambda, one for each contrast
 
@@ -46,6 +46,18 @@ def fit_linear_lasso(
 
 
 def _least_squares(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
+    return (_residual if response.leaves_residual else _one_step)(Z, response, fit_rows, rng)
+
+
+def _one_step(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
+    """From the best constant, one Newton step by a lasso of the working residual."""
+    start = np.tile(response.take(fit_rows).constant_outputs(prior_rows=1.0), (len(Z), 1))
+    fit = fit_residuals(Z, response.working_residual(start), fit_rows, rng)
+    outputs = moved(response, start, fit.fitted, fit_rows)
+    return LassoPart(fit.strength, max(0.0, fit.r2), response, outputs, penalties=fit.penalties)
+
+
+def _residual(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
     if len(fit_rows) < 2:  # nothing to validate on
         return LassoPart(np.zeros(Z.shape[1]), 0.0, response, None)
     y = response.y
