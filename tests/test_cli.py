@@ -243,7 +243,7 @@ def test_paper_is_where_settings_start(capsys, table, tmp_path):
 def test_a_location_is_as_good_as_a_name(capsys, table, tmp_path):
     words = [
         "--statistic",
-        "grip2.statistics.lasso:LassoPath",
+        "grip2.statistics.lasso_path:LassoPath",
         "--knockoffs",
         "grip2.knockoffs.gaussian:GaussianKnockoffs",
     ]

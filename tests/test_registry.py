@@ -23,7 +23,7 @@ REGISTRIES = [(STATISTICS, Statistic, statistics), (SAMPLERS, KnockoffSampler, k
 def small(**more: str) -> Registry:
     """A registry of its own, so that tests register nothing for good."""
     entries = [Entry(name, location) for name, location in more.items()]
-    lasso = Entry("lcd", "grip2.statistics.lasso:LassoCoefficient")
+    lasso = Entry("lcd", "grip2.statistics.lasso_coefficient:LassoCoefficient")
     return Registry("statistic", base="grip2.statistics.base:Statistic", group="grip2.test", entries=[lasso, *entries])
 
 
@@ -70,7 +70,7 @@ def test_register():
     assert registry.names() == ["lcd", "path"]
     assert type(registry.create("path")) is statistics.LassoPath
     assert registry.entry("path").title == "path"
-    with pytest.raises(Grip2Error, match=r"the name 'path' is taken by grip2\.statistics\.lasso:LassoPath"):
+    with pytest.raises(Grip2Error, match=r"the name 'path' is taken by grip2\.statistics\.lasso_path:LassoPath"):
         registry.register("path", "somewhere:Else")
     with pytest.raises(Grip2Error, match="location must look like 'module:Class', got 'nowhere'"):
         registry.register("other", "nowhere")

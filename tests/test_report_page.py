@@ -1,4 +1,4 @@
-"""The page of a selection: what it says about the parts of the signal."""
+"""The page of a selection: what it says about the stages of a statistic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 
 from grip2 import KnockoffSelector
 from grip2.report.html import selection_page
-from grip2.statistics import GRIP2, Ensemble, LassoCoefficient
+from grip2.statistics import GRIP2, Ensemble, LassoCoefficient, LassoCurves, Staged
+
+SMALL = {"steps": 50, "hidden": 4}
 
 
 def page(statistic):
@@ -18,34 +20,47 @@ def page(statistic):
     return selection_page(KnockoffSelector(statistic, fdr=0.5, random_state=0).fit(X, y).result_)
 
 
-def test_the_share_of_every_part_is_told():
-    text = page(GRIP2(steps=50, hidden=4))
+def shares_told(text):
+    return {words: float(share) for words, share in re.findall(r"<td>([^<]*)</td><td>([\d.]+) %</td>", text)}
+
+
+def test_the_share_of_every_stage_is_told():
+    text = page(Staged(network=GRIP2(**SMALL)))
     assert "Where the signal lies" in text
-    shares = {words: float(share) for words, share in re.findall(r"<td>([^<]*)</td><td>([\d.]+) %</td>", text)}
-    assert shares["an additive model (straight lines and curves of single features)"] > 70
+    shares = shares_told(text)
+    assert shares["effects: effects of single features, straight or curved (Bayesian additive model)"] > 70
     assert len(shares) == 2
     assert "Of the first of several runs" not in text
-    text = page(GRIP2(steps=50, hidden=4, linear="lasso"))
-    shares = {words: float(share) for words, share in re.findall(r"<td>([^<]*)</td><td>([\d.]+) %</td>", text)}
-    assert shares["a lasso on the features (straight lines)"] > 50
-    assert shares["a lasso on bent features (curves of single features)"] > 10
-    assert len(shares) == 3
-    text = page(Ensemble(GRIP2(steps=50, hidden=4, linear="lasso", curves=False), 2))
+    text = page(Staged(LassoCurves(), GRIP2(**SMALL)))
+    shares = shares_told(text)
+    assert shares["lasso-curves: effects of single features, straight or curved (two lassos)"] > 60
+    assert len(shares) == 2
+    text = page(Ensemble(Staged(LassoCurves(curves=False), GRIP2(**SMALL)), 2))
     assert "Of the first of several runs" in text
-    assert "curves of single features" not in text
 
 
-def test_statistics_of_one_part_have_no_shares():
-    for statistic in (LassoCoefficient(), GRIP2(steps=50, hidden=4, linear=None)):
+def test_statistics_of_one_model_have_no_shares():
+    for statistic in (LassoCoefficient(), GRIP2(**SMALL)):
         assert "Where the signal lies" not in page(statistic)
 
 
+def test_settings_and_what_was_chosen_are_listed():
+    text = page(Staged(network=GRIP2(**SMALL)))
+    for row in (
+        "training.block_size",
+        "calibration.lambda_rule",
+        "knockoff_quality.mean_correlation",
+        "statistic.target",
+    ):
+        assert f"<td>{row}</td>" in text
+
+
 def test_what_the_network_learned_is_told():
-    rest, whole = (page(GRIP2(steps=50, hidden=4, learns=learns)) for learns in ("rest", "response"))
+    residual, whole = (page(Staged(network=GRIP2(**SMALL), target=target)) for target in ("residual", "response"))
     for sentence, where in (
-        ("the network on what is left", rest),
-        ("was taken out before", rest),
-        ("the network on the whole response, led by what was found", whole),
+        ("any signal in what is left", residual),
+        ("was taken out before", residual),
+        ("any signal in the whole response", whole),
         ("holds what the others explain too", whole),
     ):
-        assert [sentence in text for text in (rest, whole)] == [where is rest, where is whole]
+        assert [sentence in text for text in (residual, whole)] == [where is residual, where is whole]

@@ -21,7 +21,7 @@ def test_every_case_has_its_numbers():
     assert sorted(GOLDEN) == sorted(cases())
 
 
-@pytest.mark.filterwarnings("ignore:block_size='auto'")
+@pytest.mark.filterwarnings("ignore:block_size='pilot'")
 @pytest.mark.parametrize("name", GOLDEN)
 def test_W_is_where_it_was(name):
     assert largest_change(GOLDEN[name], cases()[name]()) <= BOUND

@@ -11,7 +11,8 @@ from scipy.stats import binom, norm
 from scipy.stats import t as student
 
 from grip2.commands import diagnose as command
-from grip2.knockoffs import CopulaKnockoffs, GaussianKnockoffs, diagnose
+from grip2.commands.table import TableOptions
+from grip2.knockoffs import CopulaKnockoffs, FixedXKnockoffs, GaussianKnockoffs, diagnose
 from grip2.knockoffs.exchangeability import (
     Contrast,
     Pairs,
@@ -292,10 +293,10 @@ def test_the_largest_proven_error_is_reported():
 def test_the_command_refuses_fixed_x_knockoffs(tmp_path):
     path = tmp_path / "table.csv"
     pd.DataFrame(RNG(0).standard_normal((50, 3)), columns=list("abc")).to_csv(path, index=False)
-    settings = {"out": None, "drop": [], "impute": False, "group_threshold": None, "seed": 0, "force": False}
+    table, settings = TableOptions(path), {"out": None, "seed": 0, "force": False}
     with pytest.raises(ValueError, match=r"fixed-X knockoffs match Gram matrices.*tests do not apply"):
-        command.run(path, None, knockoffs="fixed", **settings)
-    assert command.run(path, None, knockoffs="gaussian", **settings).p == 3
+        command.run(table, None, FixedXKnockoffs(), **settings)
+    assert command.run(table, None, GaussianKnockoffs(), **settings).p == 3
 
 
 def test_p_values_of_the_parts_are_valid():

@@ -30,7 +30,15 @@ def test_the_wheel_holds_the_package_and_its_metadata_alone(content):
 
 
 @pytest.mark.parametrize(
-    "needed", ["py.typed", "report/templates/selection.html", "experiments/templates/experiment.html", "__main__.py"]
+    "needed",
+    [
+        "py.typed",
+        "templates/base.html",
+        "templates/selection.html",
+        "templates/experiment.html",
+        "experiments/sources/hiv_paper.csv",
+        "__main__.py",
+    ],
 )
 def test_files_that_a_glob_could_forget(content, needed):
     assert f"grip2/{needed}" in content

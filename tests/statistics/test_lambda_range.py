@@ -64,7 +64,7 @@ def test_gradient_ratio_gives_that_ratio(problem):
         hidden=8, depth=1, batch_size=None, steps=500,
     )  # fmt: skip
     run = train(problem.x, problem.target, config=pilot, rng=np.random.default_rng(0))
-    _, gradients = loss_gradient("mean_squared_error", run.parameters, problem.x, problem.response.y)
+    _, gradients = loss_gradient("Measurement", run.parameters, problem.x, problem.response.y)
     assert hi == pytest.approx(0.2 * np.linalg.norm(gradients[0][0]) / np.sqrt(20), rel=1e-2)
 
 

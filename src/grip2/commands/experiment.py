@@ -61,7 +61,8 @@ def run(
         markup=False,
     )
     if end.failed:
-        raise RuntimeError(f"{end.failed} trials failed; look at the errors above, then try --retry-failed.")
+        notice(f"{end.failed} trials failed; look at the errors above, then try --retry-failed.")
+        raise SystemExit(1)
 
 
 def status(folder: Path) -> None:

@@ -7,8 +7,10 @@ from typing import Self
 import numpy as np
 
 from grip2.knockoffs.base import KnockoffSampler
+from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.base import Progress, Statistic
+from grip2.statistics.base import Statistic
+from grip2.statistics.progress import Progress
 
 
 class Correlation(Statistic):
@@ -21,13 +23,12 @@ class Correlation(Statistic):
         self,
         X: np.ndarray,
         Xk: np.ndarray,
-        y: np.ndarray,
+        response: Response,
         *,
         rng: np.random.Generator,
-        task: str,
         progress: Progress | None,
     ) -> Importance:
-        return Importance(self._scores(X, y), self._scores(Xk, y))
+        return Importance(self._scores(X, response.y), self._scores(Xk, response.y))
 
     def _scores(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.abs(np.corrcoef(Z, y, rowvar=False)[-1, :-1]) ** self.power
