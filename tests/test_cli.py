@@ -17,7 +17,6 @@ import pytest
 
 from grip2 import _output, cli
 from grip2.commands import bench
-from grip2.commands.names import DEFAULT_STATISTIC
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.result import SelectionResult
 from grip2.statistics.registry import STATISTICS
@@ -403,17 +402,3 @@ def test_bench_prints_ratios(capsys):
     assert "synthetic 20-8-8-8-1, batch 32" in out
     assert "the same lambda" in out
     assert "peak memory" in out
-
-
-def test_demo_beats_the_lasso_where_the_lasso_is_blind(capsys, tmp_path):
-    code, out, err = run(capsys, "demo", "--out", tmp_path / "demo")
-    assert code == 0, err
-    found = SelectionResult.from_json((tmp_path / "demo" / "selection.json").read_text())
-    assert len(found.selected) >= 15
-    names = ("lasso", STATISTICS.entry(DEFAULT_STATISTIC).title)
-    lasso, ours = (next(line for line in out.splitlines() if line.startswith(f"│ {name} ")) for name in names)
-    assert lasso.split("│")[2].strip() == "0"
-    assert float(ours.split("│")[4]) >= 0.75
-    assert float(ours.split("│")[3]) <= 0.2
-    data = pd.read_csv(tmp_path / "demo" / "data.csv")
-    assert data.shape == (4000, 101)

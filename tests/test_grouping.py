@@ -138,6 +138,7 @@ def har() -> np.ndarray:
         return archive["X"]
 
 
+@pytest.mark.slow
 def test_har():
     """561 features become about 250, and mvr takes the mean correlation with the knockoffs from 0.97 to below 0.9."""
     X = har()

@@ -43,7 +43,7 @@ def selector(**changes):
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([KnockoffSelector(TINY, GaussianKnockoffs()), selector()])
+@parametrize_with_checks([KnockoffSelector(TINY, GaussianKnockoffs())])
 def test_scikit_learn_compatible(estimator, check):
     check(estimator)
 
@@ -113,10 +113,11 @@ def test_inputs_are_not_changed():
     np.testing.assert_array_equal(y, before[1])
 
 
-@pytest.mark.parametrize(("statistic", "p"), [(LassoCoefficient(), 300), (TINY, 30)])
+@pytest.mark.parametrize(("statistic", "p"), [(LassoCoefficient(), 150), (TINY, 30)])
 def test_several_draws_do_not_depend_on_the_number_of_workers(statistic, p):
     X, y = linear(n=2000, p=p)
-    one, two = (selector(statistic=statistic, n_draws=9, n_jobs=jobs).fit(X, y).result_ for jobs in (None, 2))
+    n_draws = 9 if statistic is TINY else 4  # more than one batch of networks
+    one, two = (selector(statistic=statistic, n_draws=n_draws, n_jobs=jobs).fit(X, y).result_ for jobs in (None, 2))
     np.testing.assert_array_equal(one.W, two.W)
     np.testing.assert_array_equal(one.e_values, two.e_values)
 

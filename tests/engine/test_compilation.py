@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from grip2.engine.compilation import enable_cache
+
 SCRIPT = """
 import numpy as np
 from grip2.engine.schedule import Schedule
@@ -37,9 +39,14 @@ def test_on_by_default_in_the_users_cache_folder(tmp_path):
     assert all(path.is_relative_to(tmp_path / ".cache" / "grip2") for path in files)
 
 
-@pytest.mark.parametrize("word", ["off", "0"])
-def test_off_switch(tmp_path, word):
-    assert cached_files(tmp_path, GRIP2_COMPILATION_CACHE=word) == []
+def test_off_switch(tmp_path):
+    assert cached_files(tmp_path, GRIP2_COMPILATION_CACHE="off") == []
+
+
+@pytest.mark.parametrize("word", ["off", "0", "no", "FALSE"])
+def test_words_for_off(monkeypatch, word):
+    monkeypatch.setenv("GRIP2_COMPILATION_CACHE", word)
+    assert enable_cache() is None
 
 
 def test_a_path_moves_it(tmp_path):

@@ -36,12 +36,12 @@ name = "lcd"
 SLOW = """
 name = "slow"
 seed = 3
-trials = 12
+trials = 8
 fdr = [0.1]
 
 [[data]]
 source = "synthetic"
-n = 3000
+n = 2500
 p = 150
 rho = 0.5
 

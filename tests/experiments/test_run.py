@@ -48,11 +48,11 @@ def test_kill_and_resume(tmp_path, undisturbed):
     assert workers
     until(lambda: not any(alive(pid) for pid in workers), "workers of a killed run must leave")
     before = results(tmp_path, SLOW)
-    assert 3 <= len(before) < 12, "killed in the middle"
+    assert 3 <= len(before) < 8, "killed in the middle"
     with Store(tmp_path) as store:
         written = dict(store._connection.execute("SELECT trial, rowid FROM trials").fetchall())
     text = finish(start("run", plan, "--jobs", 2, "--out", tmp_path))
-    assert "12 of 12 trials" in text
+    assert "8 of 8 trials" in text
     assert results(tmp_path, SLOW) == expected
     with Store(tmp_path) as store:
         rows = dict(store._connection.execute("SELECT trial, rowid FROM trials").fetchall())
@@ -63,7 +63,7 @@ def test_two_runs_on_one_store(tmp_path, undisturbed):
     plan, expected = undisturbed
     runs = [start("run", plan, "--jobs", 1, "--out", tmp_path) for _ in range(2)]
     for process in runs:
-        assert "12 of 12 trials" in finish(process)
+        assert "8 of 8 trials" in finish(process)
     assert results(tmp_path, SLOW) == expected
     with Store(tmp_path) as store:
         assert store._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -75,7 +75,7 @@ def test_a_dead_worker_costs_nothing_but_time(tmp_path, undisturbed):
     process = start("run", plan, "--jobs", 2, "--out", tmp_path)
     until(lambda: count(tmp_path, SLOW) >= 2, "two trials")
     os.kill(children(process.pid)[0], signal.SIGKILL)
-    assert "12 of 12 trials" in finish(process)
+    assert "8 of 8 trials" in finish(process)
     assert results(tmp_path, SLOW) == expected
 
 
@@ -124,7 +124,7 @@ def test_worker_loss_on_a_dask_cluster(tmp_path, undisturbed):
         process = start("run", plan, "--scheduler", address, "--out", tmp_path / "out")
         until(lambda: count(tmp_path / "out", SLOW) >= 2, "two trials")
         workers[0].kill()
-        assert "12 of 12 trials" in finish(process)
+        assert "8 of 8 trials" in finish(process)
         assert workers[1].poll() is None
     assert results(tmp_path / "out", SLOW) == expected
 

@@ -8,6 +8,8 @@ import zipfile
 import pytest
 
 import grip2
+from grip2.commands.names import DEFAULT_STATISTIC
+from grip2.statistics.registry import STATISTICS
 
 from .conftest import ROOT
 
@@ -62,9 +64,16 @@ def test_the_version_is_written_in_one_place_and_cited_alike(wheel):
     assert f"\nversion: {grip2.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def test_demo_runs_from_the_wheel(installed):
+def test_demo_from_the_wheel_beats_the_lasso_where_the_lasso_is_blind(installed):
     shown = installed.run("grip2", "demo", "--out", "demo").stdout
     assert "Against the truth" in shown
     written = {path.name for path in (installed.work / "demo").iterdir()}
     assert written == {"data.csv", "report.html", "selection.csv", "selection.json"}
-    assert json.loads((installed.work / "demo" / "selection.json").read_text())["selected"]
+    assert len(json.loads((installed.work / "demo" / "selection.json").read_text())["selected"]) >= 15
+    names = ("lasso", STATISTICS.entry(DEFAULT_STATISTIC).title)
+    lasso, ours = (next(line for line in shown.splitlines() if line.startswith(f"│ {name} ")) for name in names)
+    assert lasso.split("│")[2].strip() == "0"
+    assert float(ours.split("│")[4]) >= 0.75
+    assert float(ours.split("│")[3]) <= 0.25
+    lines = (installed.work / "demo" / "data.csv").read_text().splitlines()
+    assert (len(lines), len(lines[0].split(","))) == (4001, 101)

@@ -231,7 +231,7 @@ def held_out_deviance(logits, y):
 
 def test_logits_of_separable_classes_stay_finite():
     """Rows that the fit tells apart perfectly do not make it certain of all others."""
-    for seed in range(4):
+    for seed in range(2):
         rng = RNG(seed)
         X, Xk = rng.standard_normal((2, 100, 6))
         y = np.digitize(X[:, 0] + X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(100), [-1, 1]).astype(float)
@@ -254,9 +254,9 @@ def test_a_class_absent_from_the_rows_is_unlikely_and_not_impossible():
 
 
 def test_noise_is_not_explained_by_unequal_shares_of_a_rare_class():
-    """The share of a class among the rows fitted may differ from that among all; 30 tables, none explains 3 %."""
+    """The share of a class among the rows fitted may differ from that among all; 12 tables, none explains 3 %."""
     found = []
-    for seed in range(30):
+    for seed in range(12):
         rng = RNG(seed)
         Z = standardise(rng.standard_normal((500, 10)))
         y = (rng.random(500) < 0.1).astype(float)

@@ -92,11 +92,11 @@ def test_cross_validation_takes_the_penalty_of_least_held_out_deviance():
 
 
 def test_leaving_the_path_does_not_change_the_choice():
-    """20 problems of every kind: nothing to find, few or many signals, strong and weak ones, correlated columns."""
+    """10 problems of every kind: nothing to find, few or many signals, strong and weak ones, correlated columns."""
     none = np.zeros(30)
     strengths = [none, none + 0.3, np.r_[2.0, none[1:]], np.r_[2.5, none[1:] + 0.2], np.r_[1.5, -1.5, none[2:]]]
     visited = []
-    for seed in range(20):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         Z = rng.standard_normal((60, 30)) + (seed % 2) * rng.standard_normal((60, 1))
         y = (rng.random(60) < expit(Z @ strengths[seed % 5])).astype(float)
