@@ -115,7 +115,7 @@ def test_inputs_are_not_changed():
 
 @pytest.mark.parametrize(("statistic", "p"), [(LassoCoefficient(), 150), (TINY, 30)])
 def test_several_draws_do_not_depend_on_the_number_of_workers(statistic, p):
-    X, y = linear(n=2000, p=p)
+    X, y = linear(n=800, p=p)
     n_draws = 9 if statistic is TINY else 4  # more than one batch of networks
     one, two = (selector(statistic=statistic, n_draws=n_draws, n_jobs=jobs).fit(X, y).result_ for jobs in (None, 2))
     np.testing.assert_array_equal(one.W, two.W)

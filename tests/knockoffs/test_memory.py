@@ -42,8 +42,8 @@ def test_a_large_table_is_sampled_in_blocks(Sampler):
 
 @pytest.mark.parametrize("Sampler", [GaussianKnockoffs, CopulaKnockoffs])
 def test_memory_does_not_grow_with_float64_copies(Sampler):
-    """The quick twin: 150,000 x 100 float32 (60 MB). One float64 copy would take twice X by itself."""
-    X = table(150_000, 100)
+    """The quick twin: 100,000 x 100 float32 (40 MB). One float64 copy would take twice X by itself."""
+    X = table(100_000, 100)
     fitting, sampler = peak(lambda: Sampler(s="equi").fit(X))
     drawing, _ = peak(lambda: sampler.sample(X, rng=np.random.default_rng(1)))
     block = 7 * 8_000_000  # some blocks of 8 MB are in flight
