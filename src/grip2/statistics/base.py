@@ -129,6 +129,35 @@ class Statistic(BaseEstimator, ABC):
         return found
 
 
+class BatchedStatistic(Statistic):
+    """Base of statistics that score several knockoff draws in one call; a subclass implements ``_importances``."""
+
+    batches_draws: ClassVar[bool] = True
+
+    @abstractmethod
+    def _importances(
+        self,
+        pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+        response: Response,
+        *,
+        rngs: Sequence[np.random.Generator],
+        progress: Progress | None,
+    ) -> list[Importance]:
+        """Score several (X, Xk). The version of this class does so one after the other, each in a call of its own."""
+        return super()._importances(pairs, response, rngs=rngs, progress=progress)
+
+    def _importance(
+        self,
+        X: np.ndarray,
+        Xk: np.ndarray,
+        response: Response,
+        *,
+        rng: np.random.Generator,
+        progress: Progress | None,
+    ) -> Importance:
+        return self._importances([(X, Xk)], response, rngs=[rng], progress=progress)[0]
+
+
 def check_whole(statistic: Statistic, *names: str, or_none: bool = False, of_network: bool = False) -> None:
     """Refuse parameters that are not whole numbers of at least 1, or None where it is allowed.
 

@@ -19,13 +19,13 @@ from grip2.facts import Facts
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import augmented_columns, distinct
-from grip2.statistics.base import Statistic, check_whole
+from grip2.statistics.base import BatchedStatistic, check_whole
 from grip2.statistics.network_size import draws_for
 from grip2.statistics.paper_settings import SHARED_BUDGET
 from grip2.statistics.progress import Progress
 
 
-class DeepPINK(Statistic):
+class DeepPINK(BatchedStatistic):
     """``S_j = |z_j w_j|``, z the filter weights and ``w = W(0) W(1) ... W(L)`` the product of all later ones.
 
     The original takes ``W_j = S_j^2 - S~_j^2``; every statistic here reports S, so ours is
@@ -54,8 +54,6 @@ class DeepPINK(Statistic):
         Value at which all filter weights start.
     """
 
-    batches_draws: ClassVar[bool] = True
-
     # The equal budget of the paper's table of baselines ("the same number of hidden layers and units", 5,000 steps). It also
     # says "the original DeepPINK design choices and recommended training settings": those are the defaults of this class.
     paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
@@ -82,17 +80,6 @@ class DeepPINK(Statistic):
         self.l1 = l1
         self.activation = activation
         self.filter_start = filter_start
-
-    def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
-    ) -> Importance:
-        return self._importances([(X, Xk)], response, rngs=[rng], progress=progress)[0]
 
     def draws_together(self, n_rows: int, n_features: int) -> int:
         config = self._config(n_rows, n_features)

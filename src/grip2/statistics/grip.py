@@ -22,7 +22,7 @@ from grip2.facts import CalibrationFacts, Facts
 from grip2.responses import Response
 from grip2.result import Importance, Surface
 from grip2.statistics.augmented import Pair, distinct
-from grip2.statistics.base import Statistic, check_whole
+from grip2.statistics.base import BatchedStatistic, check_whole
 from grip2.statistics.block_size import BlockSize
 from grip2.statistics.held_out import NetworkProblem
 from grip2.statistics.lambda_range import LambdaRange, Range, Rehearsal
@@ -39,7 +39,7 @@ _GONE = {
 }
 
 
-class GroupPersistence(Statistic):
+class GroupPersistence(BatchedStatistic):
     """What GRIP2, GRIP1, GRIP1a and GroupLasso share; use one of those.
 
     Parameters
@@ -70,7 +70,6 @@ class GroupPersistence(Statistic):
         For ``block_size="pilot"``: the paper's delta, relative to the mean group norm.
     """
 
-    batches_draws: ClassVar[bool] = True
     schedule_kind: ClassVar[str]
     paper_tunes: ClassVar[tuple[str, ...]] = ALL
 
@@ -123,17 +122,6 @@ class GroupPersistence(Statistic):
 
     def draws_together(self, n_rows: int, n_features: int) -> int:
         return draws_of_a_network(self.sized(n_rows), n_rows, n_features)
-
-    def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
-    ) -> Importance:
-        return self._importances([(X, Xk)], response, rngs=[rng], progress=progress)[0]
 
     def _importances(
         self,

@@ -22,17 +22,16 @@ from grip2.facts import Facts
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import augmented_columns, distinct
-from grip2.statistics.base import Statistic, check_whole
+from grip2.statistics.base import BatchedStatistic, check_whole
 from grip2.statistics.network_runs import training_facts
 from grip2.statistics.network_size import draws_of_a_network, with_automatic_sizes
 from grip2.statistics.paper_settings import SHARED_BUDGET
 from grip2.statistics.progress import Progress
 
 
-class NetworkAttribution(Statistic):
+class NetworkAttribution(BatchedStatistic):
     """Base of post-hoc attribution statistics; a subclass implements ``_score`` and has these parameters."""
 
-    batches_draws: ClassVar[bool] = True
     paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
 
     steps: Any
@@ -52,17 +51,6 @@ class NetworkAttribution(Statistic):
         check_whole(self, "steps", "hidden", "depth", of_network=True)
         check_whole(self, "batch_size", of_network=True, or_none=True)
         check_whole(self, "rows", or_none=True)
-
-    def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
-    ) -> Importance:
-        return self._importances([(X, Xk)], response, rngs=[rng], progress=progress)[0]
 
     def _importances(
         self,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from grip2.facts import Facts, StageFacts
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import Pair
-from grip2.statistics.base import Statistic
+from grip2.statistics.base import BatchedStatistic
 from grip2.statistics.effects import EffectPosterior
 from grip2.statistics.grip import GRIP2, GroupPersistence, surface_of
 from grip2.statistics.held_out import NetworkProblem, split_rows
@@ -45,7 +45,7 @@ NETWORK_EXPLAINS = {
 }
 
 
-class Staged(Statistic):
+class Staged(BatchedStatistic):
     """A first stage for effects of single features, then a network for everything else; importances are added.
 
     Parameters
@@ -58,8 +58,6 @@ class Staged(Statistic):
         What the network is trained on. "residual": what the first stage leaves. "response": all of it, with the columns of
         the pairs found scaled up. "auto": whichever predicts held-out rows better.
     """
-
-    batches_draws: ClassVar[bool] = True
 
     def __init__(
         self, first: Stage | None = None, network: GroupPersistence | None = None, *, target: str = "auto"
@@ -88,17 +86,6 @@ class Staged(Statistic):
             raise Grip2Error(f"Staged: network must be GRIP2() or one of its ablations, got {self.network!r}.")
         if self.target not in ("auto", *TARGETS):
             raise Grip2Error(f"Staged: target must be one of auto, {', '.join(TARGETS)}, got {self.target!r}.")
-
-    def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
-    ) -> Importance:
-        return self._importances([(X, Xk)], response, rngs=[rng], progress=progress)[0]
 
     def _importances(
         self,
