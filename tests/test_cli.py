@@ -402,3 +402,15 @@ def test_bench_prints_ratios(capsys):
     assert "synthetic 20-8-8-8-1, batch 32" in out
     assert "the same lambda" in out
     assert "peak memory" in out
+
+
+def test_the_papers_settings_are_refused_where_it_has_none(capsys, table, tmp_path):
+    code, _, err = select(capsys, table, tmp_path / "out", "--paper", "hiv")
+    assert code == 2
+    assert "the paper has no settings of its own for lcd" in err
+
+
+def test_a_bad_group_threshold_is_named_as_it_was_given(capsys, table, tmp_path):
+    code, _, err = select(capsys, table, tmp_path / "out", "--group-threshold", "3")
+    assert code == 2
+    assert "--group-threshold must be in (0, 1], got 3" in err

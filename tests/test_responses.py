@@ -322,3 +322,20 @@ def test_a_task_that_no_kind_has_is_refused_with_the_new_kind_named(monkeypatch)
     with pytest.raises(Grip2Error, match="got 'rank'") as refused:
         LassoCoefficient().importance(X, X[::-1], X[:, 0], rng=RNG(0), task="rank")
     assert "counts" in str(refused.value)
+
+
+def test_residuals_are_in_units_of_the_rows_fitted():
+    """Rows that were held out take no part in centre and scale."""
+    values, fitted = np.array([1.0, 3.0, 100.0]), np.array([0, 1])
+    left = Measurement.residual(values, fitted)
+    np.testing.assert_allclose(left.y, [-1.0, 1.0, 98.0])
+    assert (left.centre, left.scale) == (2.0, 1.0)
+    whole = Measurement.residual(values)
+    assert whole.y.mean() == pytest.approx(0)
+    assert whole.y.std() == pytest.approx(1)
+    assert (Measurement.residual(np.ones(3)).y == 0).all()
+
+
+def test_numbers_and_texts_in_one_response_are_refused():
+    with pytest.raises(Grip2Error, match="who: y must hold numbers or texts, not both, got int, str"):
+        plain_values(np.array(["a", 1, "b"], dtype=object), "who")

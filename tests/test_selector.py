@@ -319,3 +319,9 @@ def test_statistics_are_not_changed_by_fitting():
     selector(statistic=statistic).fit(X, y)
     assert statistic.get_params() == before
     assert isinstance(statistic, Statistic)
+
+
+def test_a_bad_number_of_processes_is_refused():
+    X, y = linear(n=60, p=4, k=2)
+    with pytest.raises(Grip2Error, match="n_jobs must be a whole number other than 0, or None, got 0"):
+        selector(n_jobs=0).fit(X, y)

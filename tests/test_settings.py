@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from grip2.errors import Grip2Error
 from grip2.knockoffs import CopulaKnockoffs
 from grip2.settings import parse_settings, with_settings
-from grip2.statistics import GRIP2, LassoCoefficient
+from grip2.statistics import GRIP2, LassoCoefficient, Staged
 from grip2.statistics.registry import STATISTICS
 
 
@@ -70,7 +70,7 @@ def test_the_last_word_counts():
 
 @pytest.mark.parametrize("word", ["steps", "=5", " =5", ""])
 def test_words_without_a_name_or_a_value(word):
-    with pytest.raises(Grip2Error, match=f"--set: expected name=value, for example steps=5000, got {word!r}"):
+    with pytest.raises(Grip2Error, match=f"--set: expected name=value, for example network.steps=5000, got {word!r}"):
         parse_settings([word])
 
 
@@ -163,3 +163,16 @@ def test_the_settings_of_every_statistic_fit_their_own_declaration(name):
         assert (
             with_settings(configured, plain).get_params(deep=False).keys() == configured.get_params(deep=False).keys()
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("steps", "network.steps"), ("stpes", "network.steps"), ("sweps", "first.sweeps")]
+)
+def test_settings_of_an_inner_statistic_are_suggested_with_their_place(name, meant):
+    with pytest.raises(Grip2Error, match=rf"Staged has no setting '{name}'.* Did you mean '{meant}'\?"):
+        with_settings(Staged(), {name: 5})
+
+
+def test_old_spellings_name_the_new_one():
+    with pytest.raises(Grip2Error, match=r"GRIP2 has no setting 'linear' any more. Instead: Staged\(first="):
+        with_settings(GRIP2(), {"linear": "lasso"})

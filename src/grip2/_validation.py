@@ -73,6 +73,12 @@ def plain_values(y: Any, who: str) -> np.ndarray:
         raise Grip2Error(f"{who}: y holds dates; turn them into numbers first, for example days since a start.")
     if values.dtype.kind == "O" and all(isinstance(value, numbers.Number) for value in values.ravel()):
         return values.astype(float)
+    if values.dtype.kind == "O" and len({type(value) for value in values.ravel()} - {str, np.str_}) > 0:
+        kinds = sorted({type(value).__name__ for value in values.ravel()})
+        if len(kinds) > 1:
+            raise Grip2Error(
+                f"{who}: y must hold numbers or texts, not both, got {', '.join(kinds)}. Convert it first."
+            )
     return values
 
 

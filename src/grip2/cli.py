@@ -104,7 +104,7 @@ def select(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Change a setting of the statistic (steps=5000) or of the sampler (knockoffs.s=equi); may be repeated.",
+            help="Change a setting of the statistic (network.steps=5000) or of the sampler (knockoffs.s=equi); may be repeated.",
         ),
     ] = None,
     draws: Annotated[

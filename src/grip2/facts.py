@@ -8,7 +8,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 
@@ -53,9 +53,12 @@ class CalibrationFacts:
     lambda_rule: str  # "given", "held-out prediction" or "gradient ratio"
     block_rule: str  # "given", "share of the steps" or "pilot run"
     best_lambda: float | None = None  # that predicts held-out rows best
-    held_out_loss: float | None = None  # each half of the held-out rows judged at the lambda that the other half chose
-    null_loss: float | None = None  # of the best prediction without features
-    target_losses: Mapping[str, float] = field(default_factory=dict)  # held-out loss by what the network may learn
+    # In units of y. Each half of the held-out rows is judged at the lambda that the other half chose.
+    held_out_loss: float | None = None
+    null_loss: float | None = None  # without the network: of what is known before it, or of the best constant
+    target_losses: Mapping[str, float] = field(
+        default_factory=dict
+    )  # of each thing the network might learn, at best the null
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,6 @@ def _value_from(hint: Any, value: Any) -> Any:
         hint = next(part for part in typing.get_args(hint) if part is not type(None))
     if typing.get_origin(hint) is tuple:
         return tuple(_value_from(typing.get_args(hint)[0], item) for item in value)
-    if hasattr(hint, "__dataclass_fields__"):
+    if isinstance(hint, type) and is_dataclass(hint):
         return record_from(hint, value)
     return value

@@ -97,9 +97,16 @@ class Registry:
 
     def create(self, name: str, **settings: Any) -> Any:
         """An instance of a name, with the defaults of its class unless ``settings`` say otherwise."""
+        return self._made(name, lambda found: found(**settings))
+
+    def create_paper(self, name: str, setting: str) -> Any:
+        """An instance of a name with the paper's settings for one of its experiments."""
+        return self._made(name, lambda found: found.paper(setting))
+
+    def _made(self, name: str, make: Callable[[type[Any]], Any]) -> Any:
         found = self.load(name)
         try:
-            return found(**settings)
+            return make(found)
         except TypeError as error:  # an abstract class, or one that needs or does not know a parameter
             raise Grip2Error(f"{self.what} {name!r}: {found.__name__} cannot be created ({error}).") from error
 

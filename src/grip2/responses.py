@@ -145,6 +145,16 @@ class Measurement(Response):
             centre, scale = float(y.mean()), float((y - y.mean()).std())
         return cls(standardise(y), centre, scale)
 
+    @classmethod
+    def residual(cls, values: np.ndarray, fit_rows: np.ndarray | None = None) -> Self:
+        """What a model fitted to some rows (all by default) leaves of a measurement, to mean 0 and deviation 1 on these rows.
+
+        Rows that were not fitted take no part in centre and scale, so that they can judge the model.
+        """
+        own = values if fit_rows is None else values[fit_rows]
+        centre, scale = float(own.mean()), float(own.std())
+        return cls((values - centre) / (scale or 1.0), centre, scale)
+
     @property
     def n_outputs(self) -> int:
         return 1

@@ -63,6 +63,12 @@ class Importance:
         """``W_j = S_j - S_{j+p}`` (section 2.6)."""
         return np.asarray(self.original - self.knockoff)
 
+    def tied(self, pairs: np.ndarray) -> Importance:
+        """The same importances with both members of the pairs in ``pairs`` (a mask) at their mean, so that W is zero there."""
+        mean = (self.original + self.knockoff) / 2
+        original, knockoff = (np.where(pairs, mean, scores) for scores in (self.original, self.knockoff))
+        return replace(self, original=original, knockoff=knockoff)
+
     def swap(self, swapped: np.ndarray) -> Importance:
         """The same importances with the members of the pairs in ``swapped`` exchanged."""
         return replace(

@@ -148,6 +148,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             raise Grip2Error(f"{who}: offset must be 0 or 1, got {self.offset!r}.")
         if not isinstance(self.n_draws, numbers.Integral) or self.n_draws < 1:
             raise Grip2Error(f"{who}: n_draws must be a whole number of at least 1, got {self.n_draws!r}.")
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0):
+            raise Grip2Error(f"{who}: n_jobs must be a whole number other than 0, or None, got {self.n_jobs!r}.")
         if self.n_draws > 1 and self.offset != 1:
             raise Grip2Error(f"{who}: several draws are combined by e-values, which need offset=1.")
         if self.statistic is not None and not isinstance(self.statistic, Statistic):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from sklearn.base import BaseEstimator, clone
@@ -26,7 +26,7 @@ def parse_settings(words: Iterable[str]) -> dict[str, Any]:
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name.strip():
-            raise Grip2Error(f"--set: expected name=value, for example steps=5000, got {word!r}.")
+            raise Grip2Error(f"--set: expected name=value, for example network.steps=5000, got {word!r}.")
         found[name.strip()] = _value(text.strip())
     return found
 
@@ -49,8 +49,7 @@ def _set(owner: Any, path: str, whole: str, value: Any, create: Callable[[str], 
     name, _, rest = path.partition(".")
     known = owner.get_params(deep=False)
     if name not in known:
-        settings = f"it has {', '.join(sorted(known))}" if known else "it has none"
-        raise Grip2Error(f"{type(owner).__name__} has no setting {name!r}; {settings}.{did_you_mean(name, known)}")
+        raise Grip2Error(_unknown(owner, name, known))
     current = known[name]
     if rest:
         if not isinstance(current, BaseEstimator):
@@ -62,6 +61,40 @@ def _set(owner: Any, path: str, whole: str, value: Any, create: Callable[[str], 
         owner.set_params(**{name: create(value)})
     else:
         owner.set_params(**{name: _checked(type(owner), name, plain_value(value))})
+
+
+def places_of(statistic: BaseEstimator, name: str) -> list[str]:
+    """Dotted names under which a statistic, or else those it holds, have a setting; empty where none has it."""
+    first, _, rest = name.partition(".")
+    held = dict(held_by(statistic))
+    if first in statistic.get_params(deep=False):
+        if not rest:
+            return [name]
+        return [f"{first}.{place}" for place in places_of(held[first], rest)] if first in held else []
+    return [f"{part}.{place}" for part, inner in held.items() for place in places_of(inner, name)]
+
+
+def held_by(statistic: BaseEstimator) -> Iterator[tuple[str, BaseEstimator]]:
+    for name, value in statistic.get_params(deep=False).items():
+        if isinstance(value, BaseEstimator):
+            yield name, value
+
+
+def _unknown(owner: Any, name: str, known: Mapping[str, Any]) -> str:
+    """What to say of a setting that there is not: what replaced it, where it is, or what looks like it."""
+    who = type(owner).__name__
+    if name in getattr(owner, "replaced_settings", {}):
+        return f"{who} has no setting {name!r} any more. Instead: {owner.replaced_settings[name]}."
+    settings = f"it has {', '.join(sorted(known))}" if known else "it has none"
+    places = places_of(owner, name)
+    inside = [f"{part}.{inner}" for part, held in held_by(owner) for inner in held.get_params(deep=False)]
+    if places:
+        hint = f" Did you mean {places[0]!r}?"
+    else:
+        near = did_you_mean(name, [*known, *(path.rpartition(".")[2] for path in inside)])
+        meant = near.partition("'")[2].rpartition("'")[0]
+        hint = f" Did you mean {places_of(owner, meant)[0]!r}?" if meant and places_of(owner, meant) else near
+    return f"{who} has no setting {name!r}; {settings}.{hint}"
 
 
 def plain_value(value: Any) -> Any:

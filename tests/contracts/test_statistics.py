@@ -259,3 +259,15 @@ def test_bad_input_is_refused_in_words(name):
         statistic.importance(X, Xk, np.where(np.arange(30) == 3, np.nan, y > 0), rng=rng, task="classification")
     with pytest.raises(Grip2Error, match="task must be one of"):
         statistic.importance(X, Xk, y, rng=rng, task="ranking")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_constant_member_makes_a_tie(name):
+    """A rare 0/1 column may get a constant knockoff, over which it would always win, null or not: the pair must not count."""
+    X, Xk, y = easy(300, 4)
+    X[:, 3] = 0.0
+    X[:2, 3] = 1.0
+    Xk[:, 3] = 0.0
+    found = statistic_for(name).importance(X, Xk, y, rng=np.random.default_rng(0))
+    assert found.W[3] == 0
+    assert found.W[0] != 0

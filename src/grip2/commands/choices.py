@@ -32,7 +32,12 @@ def choose(statistic: str | None, knockoffs: str, *, paper: str | None = None, s
     statistic = statistic or (DEFAULT_STATISTIC if paper is None else PAPER_STATISTIC)
     found = parse_settings(settings)
     _refuse_bare_knockoffs(found)
-    start = STATISTICS.create(statistic) if paper is None else STATISTICS.load(statistic).paper(paper)
+    if paper is not None and not STATISTICS.load(statistic).paper_tunes:
+        raise Grip2Error(
+            f"--paper: the paper has no settings of its own for {statistic}; leave --paper out, or choose "
+            f"--statistic {PAPER_STATISTIC}."
+        )
+    start = STATISTICS.create(statistic) if paper is None else STATISTICS.create_paper(statistic, paper)
     own = {name: value for name, value in found.items() if not name.startswith(SAMPLER_PREFIX)}
     rest = {name.removeprefix(SAMPLER_PREFIX): found[name] for name in found.keys() - own.keys()}
     return Choices(

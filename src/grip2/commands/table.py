@@ -9,6 +9,7 @@ import pandas as pd
 
 from grip2.commands.console import notice
 from grip2.datasets.tables import PreparedTable, TableError, prepare, read_table
+from grip2.errors import Grip2Error
 from grip2.grouping import CorrelationGrouping
 
 
@@ -38,6 +39,8 @@ def group(X: pd.DataFrame, threshold: float | None) -> tuple[pd.DataFrame, dict[
     """One representative of every group of highly correlated features (appendix C.1), and the members of each group."""
     if threshold is None:
         return X, {}
+    if not 0 < threshold <= 1:
+        raise Grip2Error(f"--group-threshold must be in (0, 1], got {threshold:g}.")
     grouping = CorrelationGrouping(group_threshold=threshold, redundancy_threshold=max(threshold, 0.98)).fit(X)
     kept = X.loc[:, grouping.get_support()]
     notice(

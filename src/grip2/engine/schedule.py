@@ -77,6 +77,11 @@ class Schedule:
             raise Grip2Error(f"Schedule: approach_from must be in (0, lambda_min], got {self.approach_from}.")
 
     @property
+    def draws_lambda(self) -> bool:
+        """Does lambda move, or stand at `lambda_fixed`?"""
+        return self.kind in ("block_2d", "block_1d", "minibatch")
+
+    @property
     def lambda_fixed(self) -> float:
         """``sqrt(lambda_min lambda_max)``, the strength of schedules that do not draw lambda."""
         return float(np.sqrt(self.lambda_min * self.lambda_max))
@@ -102,7 +107,7 @@ class Schedule:
     def _strengths(self, n_blocks: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Lambda of every block, and which blocks lie in Omega and are recorded."""
         everywhere = np.ones(n_blocks, dtype=bool)
-        if self.kind not in ("block_2d", "block_1d", "minibatch"):
+        if not self.draws_lambda:
             return np.full(n_blocks, self.lambda_fixed), everywhere
         if self.approach_from is None:
             lo, hi = np.log(self.lambda_min), np.log(self.lambda_max)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from grip2.errors import Grip2Error, did_you_mean
 from grip2.experiments.plan import DEFAULT_SETTING, Method, Plan, PlanError
 from grip2.experiments.toml_lines import key_lines, line_of
-from grip2.settings import with_settings
+from grip2.settings import held_by, places_of, with_settings
 from grip2.statistics.base import Statistic
 from grip2.statistics.ensemble import Ensemble
 from grip2.statistics.registry import STATISTICS
@@ -23,10 +23,12 @@ def statistic_for(plan: Plan, method: Method) -> Statistic:
     such as the network of a staged one, it changes those. A method's own settings come last and name their place exactly.
     """
     setting = method.setting or plan.setting
-    statistic_class = STATISTICS.load(method.statistic)
-    start: Statistic = statistic_class() if setting == DEFAULT_SETTING else statistic_class.paper(setting)
     own = dict(method.settings)
     try:
+        name = method.statistic
+        start: Statistic = (
+            STATISTICS.create(name) if setting == DEFAULT_SETTING else STATISTICS.create_paper(name, setting)
+        )
         # The method's own settings may put another statistic inside, to which the plan's then apply.
         changed = with_settings(start, own, create=STATISTICS.create)
         shared = {
@@ -57,25 +59,8 @@ def check_methods(plan: Plan) -> None:
             raise PlanError.at(plan.file, plan.text, line, message)
 
 
-def places_of(statistic: BaseEstimator, name: str) -> list[str]:
-    """Dotted names under which a statistic, or else those it holds, have a setting; empty where none has it."""
-    first, _, rest = name.partition(".")
-    held = dict(_held(statistic))
-    if first in statistic.get_params(deep=False):
-        if not rest:
-            return [name]
-        return [f"{first}.{place}" for place in places_of(held[first], rest)] if first in held else []
-    return [f"{part}.{place}" for part, inner in held.items() for place in places_of(inner, name)]
-
-
-def _held(statistic: BaseEstimator) -> Iterator[tuple[str, BaseEstimator]]:
-    for name, value in statistic.get_params(deep=False).items():
-        if isinstance(value, BaseEstimator):
-            yield name, value
-
-
 def _all_names(statistic: BaseEstimator) -> Iterator[str]:
     parameters: dict[str, Any] = statistic.get_params(deep=False)
     yield from parameters
-    for _, inner in _held(statistic):
+    for _, inner in held_by(statistic):
         yield from _all_names(inner)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -35,6 +35,9 @@ class Statistic(BaseEstimator, ABC):
     gram_based: ClassVar[bool] = False
     # True for statistics that gain from scoring several knockoff draws, or members of an ensemble, in one call.
     batches_draws: ClassVar[bool] = False
+
+    # Settings of earlier versions, and what replaces them.
+    replaced_settings: ClassVar[Mapping[str, str]] = {}
 
     # Settings that the paper fixes for its experiments; statistics that it does not tune have none.
     paper_tunes: ClassVar[tuple[str, ...]] = ()
@@ -99,7 +102,10 @@ class Statistic(BaseEstimator, ABC):
         pairs = [swap_pairs(X, Xk, swapped) for Xk, swapped in zip(Xks, swaps, strict=True)]
         streams = [stream(rng, "statistic") for rng in rngs]
         found = self.sized(len(X))._importances(pairs, response, rngs=streams, progress=progress)
-        return [importance.swap(swapped) for importance, swapped in zip(found, swaps, strict=True)]
+        # A constant column scores nothing, so its partner would win whatever it is: such a pair says nothing about either.
+        constant = _constant(X)
+        ties = [constant | _constant(Xk) for Xk in Xks]
+        return [importance.swap(swapped).tied(tie) for importance, swapped, tie in zip(found, swaps, ties, strict=True)]
 
     @abstractmethod
     def _importance(
@@ -172,6 +178,11 @@ def check_whole(statistic: Statistic, *names: str, or_none: bool = False, of_net
                 "a whole number of at least 1" + (" or None" if or_none else "") + (" or 'auto'" if of_network else "")
             )
             raise Grip2Error(f"{type(statistic).__name__}: {name} must be {allowed}, got {value!r}.")
+
+
+def _constant(values: np.ndarray) -> np.ndarray:
+    """(columns,) which columns hold one value only."""
+    return np.asarray((values == values[:1]).all(axis=0))
 
 
 def _matrix(values: np.ndarray, name: str, who: str) -> np.ndarray:

@@ -44,8 +44,8 @@ def fit_curve_lasso(
         strength[columns] = fit.strength
         if before.logits is None:
             left, share = before.response.y - fit.fitted[:, 0], fit.r2 * (1.0 - before.share)
-            scale = before.scale * float(left.std())
-            return LassoPart(strength, share, Measurement(standardise(left)), None, scale, fit.penalties)
+            residual = Measurement.residual(left, fit_rows)
+            return LassoPart(strength, share, residual, None, before.scale * residual.scale, fit.penalties)
         share = _held_out_share(B, residuals, fit_rows, before.response, before.logits, rng) * (1.0 - before.share)
     logits = moved(before.response, before.logits, fit.fitted, fit_rows) if share > 0 else before.logits
     return LassoPart(strength, share, before.response, logits, penalties=fit.penalties)

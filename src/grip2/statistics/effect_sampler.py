@@ -42,7 +42,7 @@ class EffectFit(NamedTuple):
     """Posterior means of one response."""
 
     probability: np.ndarray  # (2p,) that the column is the member that acts
-    residual: np.ndarray  # (rows,) what the mean effects leave, in units of the response's deviation on the rows fitted
+    residual: np.ndarray  # (rows,) what the mean effects leave, in the units of the response
 
 
 def fit_effects(

@@ -18,13 +18,15 @@ not hold, the guarantee stays and power may suffer.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
-from grip2.responses import Measurement, Response, standardise
+from grip2.facts import StageFacts
+from grip2.responses import Measurement, Response
 from grip2.result import Importance
 from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.base import Statistic, check_whole
@@ -76,13 +78,19 @@ class EffectPosterior(Statistic, Stage):
         if response.leaves_residual:
             fit = self._fit(Z, response.y, fit_rows, stream(rng, "posterior"))
             weights = _unit_weights(fit.probability)
-            left = Measurement(standardise(fit.residual))
-            return StageFit(fit.probability, left, None, float(fit.residual.std()), weights)
+            left = Measurement.residual(fit.residual, fit_rows)
+            return StageFit(fit.probability, left, None, left.scale, weights)
         # The additive model is one of measurements. Logits come from lassos, which model classes; probabilities of the
         # 0/1 labels find more. That a label is not normal can cost power and nothing else.
         lassos = LassoCurves(curves=bool(self.curves)).fit_stage(Z, response, rng=rng, fit_rows=fit_rows)
         found = self._probabilities(Z, response, fit_rows, stream(rng, "posterior"))
         return StageFit(found, response, lassos.logits, 1.0, _unit_weights(found), lassos.penalties)
+
+    def facts(self, fit: StageFit) -> StageFacts:
+        told = super().facts(fit)
+        if fit.logits is None:
+            return told
+        return replace(told, explains=f"{told.explains}; for {fit.response.noun} the share is that of two lassos")
 
     def _probabilities(
         self, Z: np.ndarray, response: Response, fit_rows: np.ndarray | None, rng: np.random.Generator
@@ -91,7 +99,7 @@ class EffectPosterior(Statistic, Stage):
         return np.asarray(np.sum([self._fit(Z, one, fit_rows, rng).probability for one in response.contrasts], axis=0))
 
     def _fit(self, Z: np.ndarray, y: np.ndarray, fit_rows: np.ndarray | None, rng: np.random.Generator) -> EffectFit:
-        # Of a fit to some rows only predictions are used, which need fewer sweeps than probabilities.
+        # A fit to some rows serves a rehearsal only, and needs fewer sweeps.
         sweeps = self.sweeps if fit_rows is None else max(1, self.sweeps // 2)
         return fit_effects(Z, y, rng=rng, fit_rows=fit_rows, curves=bool(self.curves), sweeps=sweeps)
 

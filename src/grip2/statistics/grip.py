@@ -8,7 +8,7 @@ distribution, so control of the false discovery rate is as good as the knockoffs
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -71,6 +71,7 @@ class GroupPersistence(BatchedStatistic):
     """
 
     schedule_kind: ClassVar[str]
+    replaced_settings: ClassVar[Mapping[str, str]] = _GONE
     paper_tunes: ClassVar[tuple[str, ...]] = ALL
 
     # Numbers once `sized`; "auto" before.
@@ -99,7 +100,7 @@ class GroupPersistence(BatchedStatistic):
         block_tolerance: float = 0.01,
         **gone: Any,
     ) -> None:
-        refuse_old_settings(type(self).__name__, gone)
+        self._refuse_old_settings(gone)
         self.omega = omega
         self.a_min = a_min
         self.block_size = block_size
@@ -114,6 +115,15 @@ class GroupPersistence(BatchedStatistic):
         self.warmup = warmup
         self.gradient_ratio = gradient_ratio
         self.block_tolerance = block_tolerance
+
+    def _refuse_old_settings(self, given: dict[str, Any]) -> None:
+        """Settings of earlier versions raise with the new spelling, unknown ones as Python does."""
+        who = type(self).__name__
+        for name in given:
+            if name in self.replaced_settings:
+                new = self.replaced_settings[name]
+                raise Grip2Error(f"{who}: {name} is no setting of the network any more. Instead: {new}.")
+            raise TypeError(f"{who}.__init__() got an unexpected keyword argument {name!r}")
 
     def sized(self, n_rows: int) -> Self:
         sized = with_automatic_sizes(self, n_rows)
@@ -261,11 +271,3 @@ def surface_of(run: TrainingRun, factors: np.ndarray | None = None) -> Surface:
     p = len(run.importance) // 2
     snapshots = run.snapshots if factors is None else run.snapshots * factors.astype(run.snapshots.dtype)
     return Surface(run.snapshot_lambda, run.snapshot_a, snapshots[:, :p], snapshots[:, p:], run.gradient_ratio)
-
-
-def refuse_old_settings(who: str, given: dict[str, Any]) -> None:
-    """Settings of earlier versions raise with the new spelling, unknown ones as Python does."""
-    for name in given:
-        if name in _GONE:
-            raise Grip2Error(f"{who}: {name} is no setting of the network any more. Instead: {_GONE[name]}.")
-        raise TypeError(f"{who}.__init__() got an unexpected keyword argument {name!r}")

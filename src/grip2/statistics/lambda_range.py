@@ -49,11 +49,20 @@ class Rehearsal(NamedTuple):
     share: float = 0.0  # of the variance or deviance
 
     @property
-    def useful_loss(self) -> float:
-        """The loss, or that of the prediction without features where that is better."""
+    def judged_loss(self) -> float:
+        """The loss of a rehearsal that was judged."""
         assert self.loss is not None
+        return self.loss
+
+    @property
+    def judged_null_loss(self) -> float:
         assert self.null_loss is not None
-        return min(self.loss, self.null_loss)
+        return self.null_loss
+
+    @property
+    def useful_loss(self) -> float:
+        """The loss, or that without the network where that is better."""
+        return min(self.judged_loss, self.judged_null_loss)
 
 
 class LambdaRange(NamedTuple):
@@ -71,6 +80,8 @@ class LambdaRange(NamedTuple):
             raise Grip2Error(
                 f"{who}: omega must be 'auto', 'gradient_ratio' or a pair (lambda_min, lambda_max), got {self.omega!r}."
             )
+        if np.shape(self.gradient_ratio) != (2,) or not 0 < self.gradient_ratio[0] < self.gradient_ratio[1]:
+            raise Grip2Error(f"{who}: gradient_ratio must satisfy 0 < r_min < r_max, got {self.gradient_ratio}.")
 
     @property
     def given(self) -> Range | None:
@@ -160,8 +171,6 @@ def by_gradient_ratio(
     "We perform a short calibration run": 500 steps without penalty, then both gradients at that network. The
     gradient of R depends on a; the geometric mean over a uniform grid of [a_min, 1] is used, on which the paper is silent.
     """
-    if not 0 < ratio[0] < ratio[1]:
-        raise Grip2Error(f"gradient_ratio must satisfy 0 < r_min < r_max, got {ratio}.")
     steps = min(RATIO_STEPS, config.steps)
     unpenalised = Schedule(kind="fixed", lambda_min=0.0, lambda_max=0.0, block_size=steps)
     pilot: Any = replace(config, schedule=unpenalised, steps=steps)

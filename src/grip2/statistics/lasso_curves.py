@@ -68,7 +68,7 @@ class LassoCurves(Statistic, Stage):
             last.response,
             last.logits,
             last.scale,
-            _unit_weights(importance, parts, len(Z)),
+            _unit_weights(importance, parts, len(Z) if fit_rows is None else len(fit_rows)),
             tuple(penalty for part in parts for penalty in part.penalties),
         )
 

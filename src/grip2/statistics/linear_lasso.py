@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import entr, logsumexp, softmax
 from sklearn.linear_model import LassoCV
 
-from grip2.responses import Measurement, Response, standardise
+from grip2.responses import Measurement, Response
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.lasso_cv import draw_folds, gram_fits, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
@@ -72,8 +72,8 @@ def _residual(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.r
         coefficients, intercept, penalty = model.coef_, float(model.intercept_), float(model.alpha_)
         share = 1.0 - float(model.mse_path_.mean(axis=1).min() / max(target.var(), np.finfo(float).tiny))
     residual = y - Z @ coefficients - intercept
-    left, scale = Measurement(standardise(residual)), float(residual.std())
-    return LassoPart(np.abs(coefficients), max(0.0, share), left, None, scale, (penalty,))
+    left = Measurement.residual(residual, fit_rows)
+    return LassoPart(np.abs(coefficients), max(0.0, share), left, None, left.scale, (penalty,))
 
 
 def _logistic(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
@@ -87,7 +87,7 @@ def _logistic(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.r
         of_share = float(np.sum(entr([target.mean(), 1.0 - target.mean()])))
         null += of_share
         if min(target.sum(), len(target) - target.sum()) < FOLDS:
-            share = label.mean()  # of all rows: those fitted may hold none
+            share = (target.sum() + 1.0) / (len(target) + 2.0)  # those fitted may hold none
             logits[:, k] = np.log(share / (1 - share))
             deviance += of_share
             continue

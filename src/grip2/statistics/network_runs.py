@@ -98,7 +98,7 @@ def training_facts(config: TrainingConfig, run: TrainingRun) -> TrainingFacts:
         schedule=schedule.kind,
         lambda_min=schedule.lambda_min,
         lambda_max=schedule.lambda_max,
-        approach_from=schedule.approach_from,
+        approach_from=schedule.approach_from if schedule.draws_lambda else None,
         a_min=schedule.a_min,
         a_max=schedule.a_max,
         block_size=schedule.block_size,

@@ -57,14 +57,14 @@ def fit_with_held_out_share(
     """The stage fitted to the rows ``kept`` only, and to all rows; both with the share of the former on ``held_out``."""
     rehearsal = stage.fit_stage(Z, response, rng=rng, fit_rows=kept)
     whole = stage.fit_stage(Z, response, rng=rng)
-    share = held_out_share(rehearsal, response, held_out)
+    share = held_out_share(rehearsal, response, kept, held_out)
     return replace(rehearsal, held_out_share=share), replace(whole, held_out_share=share)
 
 
-def held_out_share(fit: StageFit, response: Response, held_out: np.ndarray) -> float:
-    """Share of the loss of a constant that a fit to other rows removes on the rows ``held_out``; at least 0."""
+def held_out_share(fit: StageFit, response: Response, kept: np.ndarray, held_out: np.ndarray) -> float:
+    """Share of the loss of the best constant that a fit to the rows ``kept`` removes on the rows ``held_out``; at least 0."""
     judged = response.take(held_out)
-    null = judged.mean_loss(response.constant_outputs())
+    null = judged.mean_loss(response.take(kept).constant_outputs(prior_rows=1.0))
     if fit.logits is not None:
         left = judged.mean_loss(fit.logits[held_out])
     else:

@@ -102,7 +102,13 @@ class Staged(BatchedStatistic):
             for_choice, for_block = split_progress(part, choosing, network.blocks.pilot_steps)
             choice = _choose(self, Z, response, rng, for_choice)
             ready = network.prepared(choice.learned.problem, choice.rehearsal, rng, for_block)
-            calibration = replace(ready.calibration, target_losses=choice.losses)
+            in_units_of_y = choice.learned.scale**2
+            calibration = replace(
+                ready.calibration,
+                held_out_loss=choice.rehearsal.judged_loss * in_units_of_y,
+                null_loss=choice.rehearsal.judged_null_loss * in_units_of_y,
+                target_losses=choice.losses,
+            )
             return _PreparedStages(ready.problem, ready.config, calibration, choice)
 
         def read(run: TrainingRun, prepared: _PreparedStages) -> Importance:
