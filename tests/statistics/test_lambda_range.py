@@ -104,6 +104,6 @@ def test_every_draw_is_calibrated_on_its_own_table():
 
 
 @pytest.mark.parametrize("ratio", [(0.2, 0.1), (0.0, 0.1)])
-def test_bad_ratios_are_refused(problem, ratio):
-    with pytest.raises(Grip2Error, match="r_min < r_max"):
-        by_gradient_ratio(problem, config=TrainingConfig(), rng=np.random.default_rng(0), ratio=ratio)
+def test_bad_ratios_are_refused_before_anything_is_trained(ratio):
+    with pytest.raises(Grip2Error, match="GRIP2: gradient_ratio must satisfy 0 < r_min < r_max"):
+        GRIP2("gradient_ratio", gradient_ratio=ratio).sized(100)

@@ -52,22 +52,26 @@ def a_fit(response, logits=None, scale=1.0):
 
 def test_a_stage_that_predicts_a_constant_explains_nothing():
     y = standardise(RNG(0).standard_normal(50))
-    held_out = np.arange(10)
+    held_out, kept = np.arange(10), np.arange(10, 50)
     response = Measurement(y)
-    nothing = a_fit(response, scale=float(y.std()))
-    assert held_out_share(nothing, response, held_out) == pytest.approx(0, abs=1e-12)
+    left = Measurement.residual(y, kept)
+    nothing = a_fit(left, scale=left.scale)
+    assert held_out_share(nothing, response, kept, held_out) == pytest.approx(0, abs=1e-12)
     half = replace(nothing, scale=0.5 * nothing.scale)
-    assert held_out_share(half, response, held_out) == pytest.approx(0.75)
+    assert held_out_share(half, response, kept, held_out) == pytest.approx(0.75)
     worse = replace(nothing, scale=2 * nothing.scale)
-    assert held_out_share(worse, response, held_out) == 0
+    assert held_out_share(worse, response, kept, held_out) == 0
 
 
 def test_the_share_of_a_measurement_row_by_row():
     response = Measurement(standardise(RNG(0).standard_normal(40)))
     left = Measurement(standardise(RNG(1).standard_normal(40)))
     held_out = np.array([3, 17, 25, 8])
-    gone = sum((0.6 * left.y[row]) ** 2 for row in held_out) / sum(response.y[row] ** 2 for row in held_out)
-    assert held_out_share(a_fit(left, scale=0.6), response, held_out) == pytest.approx(max(0, 1 - gone))
+    kept = np.setdiff1d(np.arange(40), held_out)
+    constant = sum(response.y[row] for row in kept) / 36
+    null = sum((response.y[row] - constant) ** 2 for row in held_out)
+    gone = sum((0.6 * left.y[row]) ** 2 for row in held_out) / null
+    assert held_out_share(a_fit(left, scale=0.6), response, kept, held_out) == pytest.approx(max(0, 1 - gone))
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -78,19 +82,20 @@ def test_the_share_of_classes_row_by_row(classes):
         labels[:, None] if classes == 2 else 2 * (labels[:, None] == np.arange(3))
     )
     held_out = np.arange(5, 25)
+    kept = np.setdiff1d(np.arange(60), held_out)
     deviance = null = 0.0
     for row in held_out:
         of_row = np.array([0.0, logits[row, 0]]) if classes == 2 else logits[row]
         chance = np.exp(of_row) / np.exp(of_row).sum()
         deviance -= np.log(chance[labels[row]])
-        null -= np.log(np.mean(labels == labels[row]))
+        null -= np.log((np.sum(labels[kept] == labels[row]) + 1) / (len(kept) + classes))  # one row of prior each
     assert deviance < null
-    assert held_out_share(a_fit(response, logits), response, held_out) == pytest.approx(1 - deviance / null)
+    assert held_out_share(a_fit(response, logits), response, kept, held_out) == pytest.approx(1 - deviance / null)
 
 
 def test_a_constant_response_has_nothing_to_explain():
     response = Measurement(np.zeros(10))
-    assert held_out_share(a_fit(response), response, np.arange(3)) == 0
+    assert held_out_share(a_fit(response), response, np.arange(3, 10), np.arange(3)) == 0
 
 
 def test_the_whole_fit_has_the_share_of_the_rehearsal():
@@ -104,7 +109,7 @@ def test_the_whole_fit_has_the_share_of_the_rehearsal():
             calls.append(fit_rows)
             return a_fit(response, scale=0.5 if fit_rows is not None else 0.1)
 
-    response = Measurement(standardise(RNG(0).standard_normal(20)))
+    response = Measurement(np.tile([1.0, -1.0], 10))
     kept, held_out = np.arange(16), np.arange(16, 20)
     rehearsal, whole = fit_with_held_out_share(Scripted(), np.zeros((20, 4)), response, kept, held_out, RNG(0))
     assert calls[0] is kept

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grip2.commands.names import DEFAULT_STATISTIC, PAPER_STATISTIC
-from grip2.errors import Grip2Error
+from grip2.commands.names import DEFAULT_STATISTIC, PAPER_NAMES, PAPER_STATISTIC
+from grip2.errors import Grip2Error, did_you_mean
 from grip2.knockoffs.base import KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.settings import parse_settings, with_settings
 from grip2.statistics.base import Statistic
+from grip2.statistics.paper_settings import PAPER_SETTINGS
 from grip2.statistics.registry import STATISTICS
 
 SAMPLER_PREFIX = "knockoffs."
@@ -32,6 +33,8 @@ def choose(statistic: str | None, knockoffs: str, *, paper: str | None = None, s
     statistic = statistic or (DEFAULT_STATISTIC if paper is None else PAPER_STATISTIC)
     found = parse_settings(settings)
     _refuse_bare_knockoffs(found)
+    if paper is not None and paper not in PAPER_SETTINGS:
+        raise Grip2Error(f"--paper must be one of {PAPER_NAMES}, got {paper!r}.{did_you_mean(paper, PAPER_SETTINGS)}")
     if paper is not None and not STATISTICS.load(statistic).paper_tunes:
         raise Grip2Error(
             f"--paper: the paper has no settings of its own for {statistic}; leave --paper out, or choose "
