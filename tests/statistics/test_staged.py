@@ -301,7 +301,8 @@ def test_importances_are_those_of_the_naive_twin(monkeypatch, target, classes):
         left = np.mean((rehearsal.response.y[held_out] * rehearsal.scale) ** 2)
     else:
         left = judged.mean_loss(rehearsal.logits[held_out])
-    share = max(0.0, 1 - left / judged.mean_loss(response.constant_outputs()))
+    constant = response.take(kept).constant_outputs(prior_rows=1.0)  # of the rows fitted
+    share = max(0.0, 1 - left / judged.mean_loss(constant))
     effects, network = shares_of(found)
     assert effects == pytest.approx(share)
     assert share > 0.02
