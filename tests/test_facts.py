@@ -65,7 +65,7 @@ def test_the_schema_is_one_and_describes_every_field():
 
 @pytest.mark.parametrize("name", CASES)
 def test_real_results_follow_the_schema(results, name):
-    validator().validate(json.loads(results[name].to_json()))
+    assert list(validator().iter_errors(json.loads(results[name].to_json()))) == []
 
 
 @pytest.mark.parametrize("name", CASES)

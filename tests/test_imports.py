@@ -15,7 +15,7 @@ SOURCE = Path(grip2.__file__).parent
 
 # A module may import from its own layer and from those before it.
 LAYERS = [
-    {"errors", "registry", "settings", "_random", "_version", "_output", "figure_style", "pages"},
+    {"errors", "standardise", "registry", "settings", "_random", "_version", "_output", "figure_style", "pages"},
     {"engine"},
     {"facts", "result", "filter", "symmetry", "responses", "_validation"},
     {"knockoffs", "statistics", "grouping"},

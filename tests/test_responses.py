@@ -14,14 +14,8 @@ from scipy.optimize import minimize
 from grip2 import responses
 from grip2._validation import plain_values
 from grip2.errors import Grip2Error
-from grip2.responses import (
-    Measurement,
-    Response,
-    SeveralClasses,
-    TwoClasses,
-    response_from,
-    standardise,
-)
+from grip2.responses import Measurement, Response, SeveralClasses, TwoClasses, response_from
+from grip2.standardise import standardise
 from grip2.statistics import GRIP2, MALD, EffectPosterior, LassoCoefficient, LassoCurves, Staged
 
 RNG = np.random.default_rng

@@ -17,6 +17,7 @@ from scipy.special import expit, softmax
 
 from grip2.engine.target import Target
 from grip2.errors import Grip2Error
+from grip2.standardise import standardise
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +196,6 @@ class _Classes(Response):
 
     @classmethod
     def encode(cls, values: np.ndarray, who: str) -> Self:
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
         classes, numbers_of = np.unique(values, return_inverse=True)
         if len(classes) < 2:
             raise Grip2Error(f"{who}: y holds one class only ({classes[0]!r}), so nothing can be told apart.")
@@ -337,18 +336,3 @@ def _warn_of_whole_numbers(values: np.ndarray, kind: type[Response], who: str) -
             UserWarning,
             stacklevel=4,
         )
-
-
-def standardise(values: np.ndarray) -> np.ndarray:
-    """Columns (or one vector) to mean 0 and standard deviation 1; a constant column becomes zero.
-
-    Sums are taken in double precision: in single precision the mean of many rows far from zero is wrong.
-    """
-    centred = values - values.mean(axis=0, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        scale = centred.std(axis=0, dtype=np.float64)
-    if not np.isfinite(scale).all():
-        raise Grip2Error(
-            "values are too large for their squares to be computed; divide the columns by a constant first."
-        )
-    return np.asarray((centred / np.where(scale > 0, scale, 1.0)).astype(values.dtype, copy=False))

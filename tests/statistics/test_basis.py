@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grip2.responses import standardise
+from grip2.standardise import standardise
 from grip2.statistics.basis import FUNCTIONS, Basis, column_blocks
 from grip2.statistics.curve_lasso import curves_of
 

@@ -12,7 +12,8 @@ from grip2.engine.effect_sweeps import EffectSweeps
 from grip2.errors import Grip2Error
 from grip2.filter import knockoff_threshold
 from grip2.metrics import power
-from grip2.responses import Measurement, response_from, standardise
+from grip2.responses import Measurement, response_from
+from grip2.standardise import standardise
 from grip2.statistics import EffectPosterior, LassoCoefficient
 from grip2.statistics import effect_sampler as module
 from grip2.statistics.augmented import augmented_columns

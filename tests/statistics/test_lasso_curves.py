@@ -10,7 +10,8 @@ from grip2._random import stream
 from grip2.errors import Grip2Error
 from grip2.filter import knockoff_threshold
 from grip2.metrics import power
-from grip2.responses import Measurement, response_from, standardise
+from grip2.responses import Measurement, response_from
+from grip2.standardise import standardise
 from grip2.statistics import GRIP2, EffectPosterior, LassoCurves, Staged
 from grip2.statistics import curve_lasso as module
 from grip2.statistics.augmented import augmented_columns

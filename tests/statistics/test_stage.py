@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grip2.responses import Measurement, response_from, standardise
+from grip2.responses import Measurement, response_from
+from grip2.standardise import standardise
 from grip2.statistics.stage import Stage, StageFit, combined_importance, fit_with_held_out_share, held_out_share
 
 RNG = np.random.default_rng

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from grip2.responses import standardise
+from grip2.standardise import standardise
 
 # Tables below this many entries make matrix products too small to share between threads.
 ONE_THREAD_BELOW = 4_000_000

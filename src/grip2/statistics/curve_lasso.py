@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from grip2.responses import Measurement, Response, standardise
+from grip2.responses import Measurement, Response
+from grip2.standardise import standardise
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.basis import Basis, column_blocks
 from grip2.statistics.lasso_cv import GRAM_COLUMNS_MAX

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grip2.engine.effect_sweeps import EffectSweeps
-from grip2.responses import standardise
+from grip2.standardise import standardise
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.basis import FUNCTIONS, Basis, column_blocks
 
