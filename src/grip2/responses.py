@@ -295,6 +295,11 @@ class SeveralClasses(_Classes):
 KINDS: tuple[type[Response], ...] = (TwoClasses, SeveralClasses, Measurement)
 
 
+def share_explained(loss: float, null_loss: float) -> float:
+    """Share of the loss without a model that a model removes: held-out R2, or its counterpart for deviance; at least 0."""
+    return max(0.0, 1.0 - loss / null_loss) if null_loss > 0 else 0.0
+
+
 def tasks() -> tuple[str, ...]:
     """What ``task=`` may be, beside "auto"."""
     return tuple(dict.fromkeys(kind.task for kind in reversed(KINDS)))

@@ -24,10 +24,10 @@ from grip2.explain import assumptions_behind, reason_for
 from grip2.facts import KnockoffQuality
 from grip2.filter import check_fdr, knockoff_threshold, q_values
 from grip2.knockoffs import CopulaKnockoffs, KnockoffSampler
+from grip2.progress import Progress, share_progress
 from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
 from grip2.statistics.base import Statistic
-from grip2.statistics.progress import Progress, share_progress
 from grip2.statistics.staged import Staged
 
 # Above this correlation with its knockoff a feature has next to no power.

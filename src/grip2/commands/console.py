@@ -13,8 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from grip2.progress import Progress as ProgressCallback
 from grip2.result import SelectionResult
-from grip2.statistics.progress import Progress as ProgressCallback
 
 MAX_ROWS_SHOWN = 40
 

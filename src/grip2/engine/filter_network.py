@@ -19,10 +19,11 @@ import optax
 from jax import lax
 
 from grip2.engine.compilation import enable_cache
-from grip2.engine.host_loop import Progress, member, minibatches, padded, run_in_chunks, stacked, stop_reason
+from grip2.engine.host_loop import member, minibatches, padded, run_in_chunks, stacked, stop_reason
 from grip2.engine.mlp import Layer, Parameters
 from grip2.engine.target import Loss, Target
 from grip2.errors import Grip2Error
+from grip2.progress import Progress
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"elu": jax.nn.elu, "relu": jax.nn.relu}
 

@@ -10,13 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from grip2.errors import Grip2Error
+from grip2.progress import Progress
 
 # A chunk is about this much work, so that a progress bar moves and Ctrl-C is answered at once.
 CHUNK_FLOPS = 2e10
 CHUNK_STEPS_MAX = 4096
-
-# Called with (steps done, steps in all) after every chunk; returning False ends the run early.
-Progress = Callable[[int, int], bool | None]
 
 # Runs steps start .. start + count, laid out in arrays of the given capacity, and returns their losses (..., count).
 Advance = Callable[[int, int, int], np.ndarray]

@@ -13,7 +13,6 @@ import numpy as np
 from grip2.engine.compilation import enable_cache
 from grip2.engine.host_loop import (
     NonFiniteTrainingError,
-    Progress,
     member,
     minibatches,
     padded,
@@ -27,6 +26,7 @@ from grip2.engine.step import Data, Hyper, Recorded, State, StepPlan, compiled_a
 from grip2.engine.target import Target
 from grip2.engine.training import TrainingConfig, TrainingRun
 from grip2.errors import Grip2Error
+from grip2.progress import Progress
 
 
 class HeldOut(NamedTuple):

@@ -16,10 +16,10 @@ from sklearn.base import BaseEstimator
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
+from grip2.progress import Progress, share_progress
 from grip2.responses import Response, response_from, tasks
 from grip2.result import Importance
 from grip2.statistics.paper_settings import paper_settings
-from grip2.statistics.progress import Progress, share_progress
 from grip2.symmetry import draw_swap, swap_pairs
 
 

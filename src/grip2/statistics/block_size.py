@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grip2.engine.automatic_sizes import AUTOMATIC, automatic_block_size
-from grip2.engine.host_loop import Progress
 from grip2.engine.train import train
 from grip2.engine.training import TrainingConfig
 from grip2.errors import Grip2Error
+from grip2.progress import Progress
 from grip2.statistics.held_out import NetworkProblem
 
 PILOT = "pilot"

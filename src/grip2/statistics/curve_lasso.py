@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from grip2.responses import Measurement, Response
+from grip2.responses import Measurement, Response, share_explained
 from grip2.standardise import standardise
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.basis import Basis, column_blocks
+from grip2.statistics.held_out import split_rows
 from grip2.statistics.lasso_cv import GRAM_COLUMNS_MAX
 from grip2.statistics.linear_lasso import LassoPart
 from grip2.statistics.residual_lasso import fit_residuals, moved
@@ -21,7 +22,6 @@ from grip2.statistics.residual_lasso import fit_residuals, moved
 CURVES = 2  # bent basis functions of a column
 # Numbers that the functions of all columns may take in memory; beyond it the least correlated pairs are left out.
 ENTRIES_MAX = 40_000_000
-HELD_OUT_SHARE = 0.2
 
 
 def fit_curve_lasso(
@@ -95,13 +95,12 @@ def _held_out_share(
     rng: np.random.Generator,
 ) -> float:
     """Share of the deviance on held-out rows that a fit to the others explains beyond the logits before it."""
-    order = rng.permutation(fit_rows)
-    n_held_out = max(1, round(HELD_OUT_SHARE * len(fit_rows)))
-    held_out, kept = order[:n_held_out], np.sort(order[n_held_out:])
+    kept, held_out = (fit_rows[places] for places in split_rows(len(fit_rows), rng))
+    kept = np.sort(kept)
     if len(kept) < 2:
         return 0.0
     fit = fit_residuals(B, residuals, kept, rng, functions=CURVES)
     after = moved(response, logits, fit.fitted, kept)
     judged = response.take(held_out)
     null = judged.mean_loss(logits[held_out])
-    return max(0.0, 1.0 - judged.mean_loss(after[held_out]) / null) if null > 0 else 0.0
+    return share_explained(judged.mean_loss(after[held_out]), null)

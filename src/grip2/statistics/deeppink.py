@@ -16,13 +16,13 @@ import numpy as np
 
 from grip2.engine.filter_network import FilterNetworkConfig, filter_network_importance, train_filter_network
 from grip2.facts import Facts
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import augmented_columns, distinct
 from grip2.statistics.base import BatchedStatistic, check_whole
 from grip2.statistics.network_size import draws_for
 from grip2.statistics.paper_settings import SHARED_BUDGET
-from grip2.statistics.progress import Progress
 
 
 class DeepPINK(BatchedStatistic):

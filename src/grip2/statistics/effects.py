@@ -26,13 +26,13 @@ import numpy as np
 from grip2._random import stream
 from grip2.errors import Grip2Error
 from grip2.facts import StageFacts
+from grip2.progress import Progress
 from grip2.responses import Measurement, Response
 from grip2.result import Importance
 from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.base import Statistic, check_whole
 from grip2.statistics.effect_sampler import SWEEPS, EffectFit, fit_effects
 from grip2.statistics.lasso_curves import LassoCurves
-from grip2.statistics.progress import Progress
 from grip2.statistics.stage import Stage, StageFit
 
 

@@ -11,10 +11,10 @@ from sklearn.base import clone
 
 from grip2.engine.automatic_sizes import AUTOMATIC
 from grip2.errors import Grip2Error
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic
-from grip2.statistics.progress import Progress
 
 
 class Ensemble(Statistic):

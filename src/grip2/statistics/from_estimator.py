@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 
 from grip2.errors import Grip2Error
 from grip2.facts import Facts
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.base import Statistic
-from grip2.statistics.progress import Progress
 
 
 class FromEstimator(Statistic):

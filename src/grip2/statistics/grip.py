@@ -19,6 +19,7 @@ from grip2.engine.schedule import Schedule
 from grip2.engine.training import TrainingConfig, TrainingRun
 from grip2.errors import Grip2Error
 from grip2.facts import CalibrationFacts, Facts
+from grip2.progress import Progress, split_progress
 from grip2.responses import Response
 from grip2.result import Importance, Surface
 from grip2.statistics.augmented import Pair, distinct
@@ -29,7 +30,6 @@ from grip2.statistics.lambda_range import LambdaRange, Range, Rehearsal
 from grip2.statistics.network_runs import Prepared, Work, score_tables, training_facts
 from grip2.statistics.network_size import draws_of_a_network, with_automatic_sizes
 from grip2.statistics.paper_settings import ALL
-from grip2.statistics.progress import Progress, split_progress
 
 # Settings of earlier versions, and what replaces them.
 _GONE = {

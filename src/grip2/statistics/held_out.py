@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grip2.engine.host_loop import Progress
 from grip2.engine.step import halves
 from grip2.engine.target import Target
 from grip2.engine.train import HeldOut, train
 from grip2.engine.training import TrainingConfig
-from grip2.responses import Response
+from grip2.progress import Progress
+from grip2.responses import Response, share_explained
 
 HELD_OUT_SHARE = 0.2
 # Steps of a rehearsal: at most as many as the run it serves.
@@ -52,7 +52,7 @@ class HeldOutPath(NamedTuple):
     @property
     def share(self) -> float:
         """Share of the variance or deviance that the network explains on rows that did not choose its lambda."""
-        return max(0.0, 1.0 - self.judged_loss / self.null_loss) if self.null_loss > 0 else 0.0
+        return share_explained(self.judged_loss, self.null_loss)
 
 
 def split_rows(

@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grip2.engine.automatic_sizes import AUTOMATIC
 from grip2.engine.gradient_norms import loss_gradient_norm, penalty_gradient_norms
-from grip2.engine.host_loop import Progress
 from grip2.engine.schedule import Schedule
 from grip2.engine.train import train
 from grip2.engine.training import TrainingConfig
 from grip2.errors import Grip2Error
+from grip2.progress import Progress, split_progress
 from grip2.statistics.held_out import REHEARSAL_STEPS, NetworkProblem, held_out_path
-from grip2.statistics.progress import split_progress
 
 Range = tuple[float, float]
 
-AUTOMATIC, GRADIENT_RATIO = "auto", "gradient_ratio"
+GRADIENT_RATIO = "gradient_ratio"
 
 # Omega and its approach in units of lambda*, the strength that predicts best; chosen on linear, absolute-value, product,
 # sign and sine signals with n from 1,000 to 10,000.

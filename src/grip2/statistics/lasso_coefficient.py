@@ -13,13 +13,13 @@ from sklearn.linear_model import LassoCV
 
 from grip2.errors import Grip2Error
 from grip2.facts import Facts
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import augmented_columns, threads_for
 from grip2.statistics.base import Statistic
 from grip2.statistics.lasso_cv import check_grid, draw_folds, gram_fits, lambda_grid, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
-from grip2.statistics.progress import Progress
 
 
 class LassoCoefficient(Statistic):

@@ -14,13 +14,13 @@ import numpy as np
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.base import Statistic
 from grip2.statistics.curve_lasso import fit_curve_lasso
 from grip2.statistics.linear_lasso import LassoPart, fit_linear_lasso
-from grip2.statistics.progress import Progress
 from grip2.statistics.stage import Stage, StageFit, combined_importance
 
 # Unit weights count in full where the share explained is far above this many n-ths of the response's variance.

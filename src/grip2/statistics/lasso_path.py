@@ -14,6 +14,7 @@ from sklearn.linear_model import lars_path_gram
 
 from grip2.errors import Grip2Error
 from grip2.facts import Facts
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import augmented_columns, threads_for
@@ -29,7 +30,6 @@ from grip2.statistics.lasso_cv import (
     table_path,
 )
 from grip2.statistics.logistic_path import LogisticPath
-from grip2.statistics.progress import Progress
 
 # Largest violation of the lasso's optimality conditions a path may show, relative to the largest penalty.
 LARS_VIOLATION_MAX = 1e-6

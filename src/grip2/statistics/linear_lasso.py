@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import entr, logsumexp, softmax
+from scipy.special import entr
 from sklearn.linear_model import LassoCV
 
-from grip2.responses import Measurement, Response
+from grip2.responses import Measurement, Response, share_explained
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.lasso_cv import draw_folds, gram_fits, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
@@ -97,25 +97,25 @@ def _logistic(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.r
         strength += np.abs(fit.coefficients)
         penalties.append(fit.lambda_)
     if len(labels) > 1:
-        logits = _as_softmax(logits, response.y, fit_rows)
-    share = max(0.0, 1.0 - deviance / null) if null > 0 else 0.0
+        logits = _as_softmax(logits, response, fit_rows)
+    share = share_explained(deviance, null)
     return LassoPart(strength, share, response, logits, penalties=tuple(penalties))
 
 
-def _as_softmax(logits: np.ndarray, y: np.ndarray, fit_rows: np.ndarray) -> np.ndarray:
+def _as_softmax(logits: np.ndarray, response: Response, fit_rows: np.ndarray) -> np.ndarray:
     """One-against-rest logits as logits of a softmax: one common slope and an intercept for each class, by likelihood.
 
     Without it the shares of unequal classes would be wrong, and the network would be credited for correcting them.
     """
     every, logits = logits, logits[fit_rows]
-    truth = np.eye(logits.shape[1])[y[fit_rows].astype(int)]
+    fitted = response.take(fit_rows)
     start = np.concatenate([[1.0], np.zeros(logits.shape[1])])
     pull = PRIOR_ROWS / len(fit_rows)
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         scores, away = parameters[0] * logits + parameters[1:], parameters - start
-        gap = softmax(scores, axis=1) - truth
-        value = float(np.mean(logsumexp(scores, axis=1) - (scores * truth).sum(axis=1))) + 0.5 * pull * away @ away
+        gap = -fitted.working_residual(scores)
+        value = fitted.mean_loss(scores) + 0.5 * pull * away @ away
         gradient = np.concatenate([[(gap * logits).sum(axis=1).mean()], gap.mean(axis=0)])
         return value, gradient + pull * away
 

@@ -19,6 +19,7 @@ from grip2.engine.train import train, train_batch
 from grip2.engine.training import TrainingConfig, TrainingRun
 from grip2.errors import Grip2Error
 from grip2.facts import Facts
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import augmented_columns, distinct
@@ -26,7 +27,6 @@ from grip2.statistics.base import BatchedStatistic, check_whole
 from grip2.statistics.network_runs import training_facts
 from grip2.statistics.network_size import draws_of_a_network, with_automatic_sizes
 from grip2.statistics.paper_settings import SHARED_BUDGET
-from grip2.statistics.progress import Progress
 
 
 class NetworkAttribution(BatchedStatistic):

@@ -12,10 +12,10 @@ from grip2.engine.target import Target
 from grip2.engine.train import train, train_batch
 from grip2.engine.training import TrainingConfig, TrainingRun
 from grip2.facts import CalibrationFacts, TrainingFacts
+from grip2.progress import Progress, split_progress
 from grip2.result import Importance
 from grip2.statistics.augmented import Pair, augmented_columns, distinct
 from grip2.statistics.held_out import NetworkProblem
-from grip2.statistics.progress import Progress, split_progress
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic
 from grip2.statistics.from_estimator import fit_and_read
-from grip2.statistics.progress import Progress
 
 
 class RandomForest(Statistic):

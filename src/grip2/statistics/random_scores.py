@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic
-from grip2.statistics.progress import Progress
 
 
 class RandomScores(Statistic):

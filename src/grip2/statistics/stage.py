@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from grip2.facts import StageFacts
-from grip2.responses import Response
+from grip2.responses import Response, share_explained
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def held_out_share(fit: StageFit, response: Response, kept: np.ndarray, held_out
         left = judged.mean_loss(fit.logits[held_out])
     else:
         left = fit.response.take(held_out).mean_loss(np.zeros(1)) * fit.scale**2
-    return max(0.0, 1.0 - left / null) if null > 0 else 0.0
+    return share_explained(left, null)
 
 
 def combined_importance(parts: Sequence[tuple[np.ndarray, float]]) -> np.ndarray:

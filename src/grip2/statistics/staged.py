@@ -20,6 +20,7 @@ from grip2._random import stream
 from grip2.engine.training import TrainingRun
 from grip2.errors import Grip2Error
 from grip2.facts import Facts, StageFacts
+from grip2.progress import Progress, split_progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import Pair
@@ -29,7 +30,6 @@ from grip2.statistics.grip import GRIP2, GroupPersistence, surface_of
 from grip2.statistics.held_out import NetworkProblem, split_rows
 from grip2.statistics.lambda_range import Rehearsal
 from grip2.statistics.network_runs import Prepared, Work, score_tables, training_facts
-from grip2.statistics.progress import Progress, split_progress
 from grip2.statistics.stage import Stage, StageFit, combined_importance, fit_with_held_out_share
 
 RESIDUAL, RESPONSE = "residual", "response"

@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 
 from grip2.knockoffs.base import KnockoffSampler
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic
-from grip2.statistics.progress import Progress
 
 
 class Correlation(Statistic):
