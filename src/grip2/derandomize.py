@@ -55,7 +55,7 @@ def stopping_thresholds(W: np.ndarray, levels: np.ndarray, copies: int = 1) -> t
 
 def e_values(W: np.ndarray, level: float, copies: int = 1) -> np.ndarray:
     """(units,) e-values of one draw, thresholded at ``level``."""
-    return _e_values_at(W, np.array([level]), copies)[0]
+    return np.asarray(_e_values_at(W, np.array([level]), copies)[0])
 
 
 def inner_level(fdr: float) -> float:
