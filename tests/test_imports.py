@@ -19,6 +19,7 @@ LAYERS = [
         "errors",
         "progress",
         "standardise",
+        "units",
         "registry",
         "settings",
         "_random",

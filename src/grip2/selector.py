@@ -29,6 +29,7 @@ from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
 from grip2.statistics.base import Statistic
 from grip2.statistics.staged import Staged
+from grip2.units import Layout, Units
 
 # Above this correlation with its knockoff a feature has next to no power.
 LOW_POWER_CORRELATION = 0.95
@@ -192,7 +193,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     ) -> list[Importance]:
         rngs = rng.spawn(self.n_draws)
         # The size of a group never depends on the number of workers, so neither do results.
-        size = max(1, min(statistic.draws_together(*X.shape), MAX_GROUP_BYTES // X.nbytes))
+        size = max(
+            1, min(statistic.draws_together(len(X), Layout(2, Units.single(X.shape[1]))), MAX_GROUP_BYTES // X.nbytes)
+        )
         groups = [rngs[start : start + size] for start in range(0, len(rngs), size)]
         if len(groups) == 1 or self.n_jobs in (None, 1):
             parts = [
