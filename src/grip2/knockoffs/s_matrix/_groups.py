@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import numpy as np
 
@@ -31,15 +32,13 @@ def units_of(groups: Groups, p: int) -> Units | None:
     return units
 
 
-def has_blocks(units: Units | None) -> bool:
+def has_blocks(units: Units | None) -> TypeGuard[Units]:
     """Does some unit have several columns? If not, S is diagonal."""
     return units is not None and not units.all_single
 
 
 def in_form(s: np.ndarray, units: Units | None) -> np.ndarray:
     """A diagonal S as callers expect it: the vector s without groups, the (p, p) matrix with them."""
-    if has_blocks(units):
-        raise NotImplementedError("Blocks of several columns.")
     return s if units is None else np.diag(s)
 
 

@@ -6,9 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from grip2.knockoffs.s_matrix._groups import Groups, in_form, units_of
+from grip2.knockoffs.s_matrix._group_newton import Derivatives, Point, Solution, minimise_blocks
+from grip2.knockoffs.s_matrix._groups import Groups, has_blocks, in_form, rescaled, units_of
 from grip2.knockoffs.s_matrix._newton import minimise
 from grip2.knockoffs.s_matrix._scale import ceiling_of, correlation_scale, lift
+from grip2.units import Units
 
 
 def maxent(Sigma: np.ndarray, *, copies: int = 1, groups: Groups = None) -> np.ndarray:
@@ -24,6 +26,8 @@ def maxent(Sigma: np.ndarray, *, copies: int = 1, groups: Groups = None) -> np.n
     R, scale = correlation_scale(Sigma)
     R, _ = lift(R)
     units = units_of(groups, len(R))
+    if has_blocks(units):
+        return rescaled(solve_blocks(R, units, copies).S, scale)
     value, derivatives = partial(_value, copies), partial(_derivatives, copies)
     s = minimise(R, value, derivatives, ceiling=ceiling, tolerance=1e-13)
     return in_form(np.asarray(s * scale), units)
@@ -39,3 +43,20 @@ def _derivatives(m: int, s: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray
     hessian = inverse * inverse
     hessian[np.diag_indices_from(hessian)] += m / s**2
     return gradient, hessian
+
+
+def solve_blocks(R: np.ndarray, units: Units, copies: int) -> Solution:
+    """The block-diagonal S that maximises ``log det(cR - S) + m log det S``, for a positive definite correlation matrix."""
+    value, derivatives = partial(_block_value, copies), partial(_block_derivatives, copies)
+    return minimise_blocks(R, units, value, derivatives, copies=copies, tolerance=1e-13)
+
+
+def _block_value(m: int, point: Point) -> float:
+    return -point.log_det + m * float(np.sum(np.log(point.kappa)))
+
+
+def _block_derivatives(m: int, point: Point) -> Derivatives:
+    """Gradient ``D^-1 - m S^-1``; Hessian ``V -> D^-1 V D^-1 + m S^-1 V S^-1``."""
+    gradient = point.inverse.copy()
+    gradient[np.diag_indices_from(gradient)] -= m
+    return Derivatives(gradient, point.inverse / 2, np.full(len(gradient), m / 2))

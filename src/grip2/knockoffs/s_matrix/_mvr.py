@@ -6,9 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from grip2.knockoffs.s_matrix._groups import Groups, in_form, units_of
+from grip2.knockoffs.s_matrix._group_newton import Derivatives, Point, Solution, minimise_blocks
+from grip2.knockoffs.s_matrix._groups import Groups, has_blocks, in_form, rescaled, units_of
 from grip2.knockoffs.s_matrix._newton import minimise
 from grip2.knockoffs.s_matrix._scale import ceiling_of, correlation_scale, lift
+from grip2.units import Units
 
 
 def mvr(Sigma: np.ndarray, *, copies: int = 1, groups: Groups = None) -> np.ndarray:
@@ -27,6 +29,8 @@ def mvr(Sigma: np.ndarray, *, copies: int = 1, groups: Groups = None) -> np.ndar
     R, scale = correlation_scale(Sigma)
     R, _ = lift(R)
     units = units_of(groups, len(R))
+    if has_blocks(units):
+        return rescaled(solve_blocks(R, units, copies).S, scale)
     value, derivatives = partial(_value, copies), partial(_derivatives, copies)
     s = minimise(R, value, derivatives, ceiling=ceiling, tolerance=1e-13)
     return in_form(np.asarray(s * scale), units)
@@ -44,3 +48,23 @@ def _derivatives(m: int, s: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray
     square *= 2
     square[np.diag_indices_from(square)] += 2 * m**2 / s**3
     return gradient, square
+
+
+def solve_blocks(R: np.ndarray, units: Units, copies: int) -> Solution:
+    """The block-diagonal S that minimises ``trace((cR - S)^-1) + m^2 trace(S^-1)``, for a positive definite R."""
+    value, derivatives = partial(_block_value, copies), partial(_block_derivatives, copies)
+    return minimise_blocks(R, units, value, derivatives, copies=copies, tolerance=1e-13)
+
+
+def _block_value(m: int, point: Point) -> float:
+    return float(point.kappa @ (np.diag(point.inverse) + m**2))
+
+
+def _block_derivatives(m: int, point: Point) -> Derivatives:
+    """Gradient ``D^-2 - m^2 S^-2``; Hessian ``V -> D^-1 V D^-2 + D^-2 V D^-1 + m^2 (S^-1 V S^-2 + S^-2 V S^-1)``."""
+    # In whitened coordinates D^-2 is A diag(kappa) A and S^-2 is diag(kappa).
+    half = point.inverse * np.sqrt(point.kappa)
+    square = half @ half.T
+    gradient = square.copy()
+    gradient[np.diag_indices_from(gradient)] -= m**2 * point.kappa
+    return Derivatives(gradient, square, m**2 * point.kappa)
