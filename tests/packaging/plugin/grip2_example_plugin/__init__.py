@@ -11,6 +11,7 @@ from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic
+from grip2.symmetry import Members
 
 
 class Correlation(Statistic):
@@ -20,18 +21,10 @@ class Correlation(Statistic):
         self.power = power
 
     def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
-        return Importance(self._scores(X, response.y), self._scores(Xk, response.y))
-
-    def _scores(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.abs(np.corrcoef(Z, y, rowvar=False)[-1, :-1]) ** self.power
+        correlation = np.abs(np.corrcoef(members.standardised(), response.y, rowvar=False)[-1, :-1])
+        return Importance(members.layout.sums(correlation**self.power))
 
 
 class PermutedKnockoffs(KnockoffSampler):
