@@ -120,12 +120,3 @@ def _checked(W: np.ndarray) -> np.ndarray:
     if not np.isfinite(W).all():
         raise Grip2Error("W must be finite: a statistic returned NaN or infinity.")
     return W
-
-
-def contrast(scores: np.ndarray) -> np.ndarray:
-    """(units,) W of scores (members, units), the original first."""
-    scores = np.asarray(scores)
-    first, *others = np.sort(scores, axis=0)[::-1]
-    tau = first - np.median(others, axis=0)
-    wins = scores[0] == first
-    return np.where(first == others[0], 0.0, np.where(wins, tau, -tau))

@@ -50,7 +50,7 @@ def units_from(groups: Groups | None, columns: Sequence[str], *, who: str) -> Na
     if groups is None:
         return NamedUnits.single(columns)
     if isinstance(groups, str | os.PathLike):
-        groups = _read_file(Path(groups), who)
+        groups = read_groups(Path(groups), who=who)
     labels = _from_mapping(groups, columns, who) if isinstance(groups, Mapping) else _from_labels(groups, columns, who)
     # A group may be called like one of its own columns, but not like a column outside it.
     for label, column in zip(labels, columns, strict=True):
@@ -100,7 +100,7 @@ def _from_labels(labels: Sequence[Any], columns: Sequence[str], who: str) -> lis
     return [None if pd.isna(label) or label == "" else str(label) for label in listed]
 
 
-def _read_file(path: Path, who: str) -> dict[str, list[str]]:
+def read_groups(path: Path, *, who: str) -> dict[str, list[str]]:
     """A CSV file with a header that names the columns ``column`` and ``group``."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

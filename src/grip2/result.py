@@ -98,7 +98,8 @@ class Importance:
 class SelectionResult:
     """A selection, everything it was derived from, and what its guarantee rests on.
 
-    With several knockoff draws ``W`` and the importances are means over the draws, for looking at; the selection itself
+    Every entry is one unit: a column, or a group of columns under one name (``groups``). ``knockoff`` is the importance of the
+    strongest copy. With several knockoff draws ``W`` and the importances are means over the draws, for looking at; the selection itself
     comes from the averaged ``e_values``, ``threshold`` is the smallest selected e-value, and ``q_values`` are those of e-BH.
     """
 
@@ -122,8 +123,11 @@ class SelectionResult:
     seed: int | None
     versions: Mapping[str, str]
     seconds: float
-    e_values: np.ndarray | None = None
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what each feature stands for, where grouped
+    copies: int = 1  # knockoffs of every unit
+    copies_reason: str = "given"
+    e_values: np.ndarray | None = None  # with several draws
+    frequency: np.ndarray | None = None  # with several draws: share of them that would select the unit by themselves
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the columns of each unit, where some have several
     surface: Surface | None = None  # for the report; not part of the JSON
 
     @property
@@ -148,6 +152,8 @@ class SelectionResult:
         )
         if self.e_values is not None:
             frame["e_value"] = self.e_values
+        if self.frequency is not None:
+            frame["frequency"] = self.frequency
         if self.groups:
             frame["stands_for"] = [" ".join(self.groups.get(name, [name])) for name in self.feature_names]
         return frame.sort_values(["selected", "W"], ascending=False, kind="stable", ignore_index=True)
@@ -164,6 +170,8 @@ class SelectionResult:
         }
         if self.e_values is not None:
             columns["e_value"] = self.e_values.tolist()
+        if self.frequency is not None:
+            columns["frequency"] = self.frequency.tolist()
         if self.groups:
             columns["stands_for"] = [list(self.groups.get(name, [name])) for name in self.feature_names]
         return {
@@ -172,6 +180,8 @@ class SelectionResult:
             "features": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "fdr": self.fdr,
             "offset": self.offset,
+            "copies": self.copies,
+            "copies_reason": self.copies_reason,
             "threshold": None if np.isinf(self.threshold) else self.threshold,
             "reason": self.reason,
             "assumptions": list(self.assumptions),
@@ -218,6 +228,9 @@ class SelectionResult:
             facts=record_from(Facts, content),
             knockoff_quality=record_from(KnockoffQuality, content["knockoff_quality"]),
             e_values=column("e_value") if has("e_value") else None,
+            frequency=column("frequency") if has("frequency") else None,
+            copies=content.get("copies", 1),
+            copies_reason=content.get("copies_reason", "given"),
             groups={feature["name"]: feature["stands_for"] for feature in features} if has("stands_for") else {},
             **{
                 name: content[name]
