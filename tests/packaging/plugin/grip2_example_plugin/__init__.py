@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from grip2.knockoffs.base import KnockoffSampler
+from grip2.knockoffs.base import Groups, KnockoffSampler
 from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
@@ -33,17 +33,18 @@ class PermutedKnockoffs(KnockoffSampler):
     def __init__(self, passes: int = 1) -> None:
         self.passes = passes
 
-    def fit(self, X: np.ndarray, y: None = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+        self.check_can_draw(groups=groups)
         self.covariance_ = np.diag(np.var(X, axis=0))
         self.s_ = np.diag(self.covariance_)
         self._remember_columns(X, X.shape[1])
         return self
 
-    def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
         copy = X
         for _ in range(self.passes):
             copy = rng.permuted(copy, axis=0)
-        return copy
+        return copy[np.newaxis]
 
     def assumptions(self) -> list[str]:
         return ["The columns are independent."]
