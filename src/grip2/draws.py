@@ -39,7 +39,7 @@ def draw_importances(
     together = statistic.draws_together(len(X), Layout(1 + copies, units))
     size = max(1, min(together, MAX_GROUP_BYTES // (X.nbytes * copies)))
     parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
-    sampler.prepare(copies)  # once, not in every worker
+    sampler.s_for(copies)  # solved and factorised once, not in every worker
     work = partial(_importances, statistic, sampler, X, response, units, copies)
     if len(parts) == 1 or (executor is None and n_jobs in (None, 1)):
         found = [work(part, share_progress(progress, k, len(parts))) for k, part in enumerate(parts)]

@@ -121,7 +121,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.n_rows_ = len(X)
         X, response = self._augmented(sampler, X, response, rng)
         units = self.units_.units
-        sampler.fit(X, groups=None if units.all_single else units)
+        groups = None if units.all_single else units
+        if groups is not None or self.copies not in (1, AUTOMATIC):
+            sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else self.copies, groups=groups)
+        sampler.fit(X) if groups is None else sampler.fit(X, groups=groups)
         copies = choose_copies(
             self.copies, fdr=self.fdr, n_rows=len(X), n_columns=X.shape[1], draws_copies=sampler.draws_copies
         )
