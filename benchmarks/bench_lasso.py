@@ -15,8 +15,9 @@ from sklearn.linear_model import LassoCV
 from grip2.datasets.synthetic import make_ar1
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.responses import Measurement
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.lasso_cv import draw_folds, lasso_cv
+from grip2.symmetry import Members
+from grip2.units import Units
 
 
 def main() -> None:
@@ -31,7 +32,8 @@ def main() -> None:
     table = make_ar1(arguments.n, arguments.p, arguments.rho, random_state=arguments.seed)
     sampler = GaussianKnockoffs(np.zeros(arguments.p), table.covariance, s="equi").fit(table.X)
     Xk = sampler.sample(table.X, rng=np.random.default_rng(arguments.seed))
-    Z, y = augmented_columns(table.X, Xk), Measurement.encode(table.y, "bench_lasso").y
+    Z = Members((table.X, Xk), Units.single(arguments.p)).standardised()
+    y = Measurement.encode(table.y, "bench_lasso").y
     folds = draw_folds(len(y), arguments.folds, np.random.default_rng(arguments.seed))
     splits = [(np.setdiff1d(np.arange(len(y)), rows), rows) for rows in folds]
     print(f"n = {arguments.n}, {Z.shape[1]} columns, {arguments.folds} folds, 100 penalties")

@@ -22,7 +22,6 @@ from grip2.engine.schedule import Schedule
 from grip2.engine.train import lay_out, train
 from grip2.engine.training import TrainingRun
 from grip2.statistics import GRIP2, LassoCurves, Staged
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.held_out import held_out_path
 from grip2.statistics.lambda_range import Rehearsal
 from grip2.statistics.staged import _choose, _PreparedStages, _staged_importance
@@ -108,14 +107,15 @@ class NoiseAnchored(Candidate):
 class _OwnTraining(Candidate):
     """Trained one table after the other by ``_trained``."""
 
-    def draws_together(self, n_rows, n_features):
+    def draws_together(self, n_rows, layout):
         return 1
 
-    def _importances(self, pairs, response, *, rngs, progress):
+    def _importances(self, draws, response, *, rngs, progress):
         found = []
-        for (X, Xk), rng in zip(pairs, rngs, strict=True):
+        for members, rng in zip(draws, rngs, strict=True):
             for_calibration, for_training = rng.spawn(2)
-            choice = _choose(self, augmented_columns(X, Xk, np.float32), response, for_calibration, None)
+            Z = members.standardised(np.float32)
+            choice = _choose(self, Z, members.layout, response, for_calibration, None)
             ready = self.network.prepared(choice.learned.problem, choice.rehearsal, for_calibration, None)
             run = self._trained(ready.problem, ready.config, for_training)
             prepared = _PreparedStages(ready.problem, ready.config, ready.calibration, choice)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -16,24 +17,25 @@ from grip2.experiments.run import missing_tasks
 from grip2.experiments.store import Store
 from grip2.experiments.summary import average_over, summary_table
 from grip2.experiments.trial import run_task
-from grip2.statistics import deeppink, network_attribution, network_runs
+from grip2.standardise import standardise
 
 METHODS = ["grip2", "mald", "shap", "deeppink"]
 
 
-def raw(X: np.ndarray, Xk: np.ndarray, dtype: type = np.float64) -> np.ndarray:
-    """[X, Xk] without centring and scaling."""
-    return np.hstack([X, Xk]).astype(dtype)
+def raw(values: np.ndarray) -> np.ndarray:
+    """Without centring and scaling."""
+    return values
 
 
 def main() -> None:
     home = os.environ.get("GRIP2_DATA")
     plan = load_plan("hiv").restricted(trials=10, methods=METHODS)
-    standardised = network_attribution.augmented_columns
-    for label, inputs in (("standardised columns", standardised), ("raw 0/1 columns", raw)):
-        for module in (network_attribution, deeppink, network_runs):
-            module.augmented_columns = inputs  # type: ignore[attr-defined]
-        with tempfile.TemporaryDirectory() as folder, Store(Path(folder)) as store:
+    for label, inputs in (("standardised columns", standardise), ("raw 0/1 columns", raw)):
+        with (
+            patch("grip2.symmetry.standardise", inputs),
+            tempfile.TemporaryDirectory() as folder,
+            Store(Path(folder)) as store,
+        ):
             for task in missing_tasks(plan, store, data_home=None if home is None else Path(home)):
                 result = run_task(task)
                 store.write(result.rows, result.design)

@@ -14,9 +14,9 @@ class BinnedVariance(Statistic):
     def __init__(self, bins: int = 10) -> None:
         self.bins = bins  # store hyper-parameters, nothing else
 
-    def _importance(self, X, Xk, response, *, rng, progress):
+    def _importance(self, members, response, *, rng, progress):
         y = np.column_stack(response.contrasts)  # y itself; for classes a 0/1 column for each, since they have no order
-        return Importance(self._scores(X, y), self._scores(Xk, y))  # one rule for both members of a pair
+        return Importance(members.layout.sums(self._scores(members.standardised(), y)))  # one rule for all columns
 
     def _scores(self, columns, y):
         y = (y - y.mean(axis=0)).reshape(len(y), -1)
@@ -25,8 +25,8 @@ class BinnedVariance(Statistic):
         return np.array([self._between(one, y) for one in bins.T]) / (y**2).sum()
 
     def _between(self, bins, y):
-        members = bins == np.arange(self.bins)[:, None]
-        return ((members @ y) ** 2 / np.maximum(members.sum(axis=1, keepdims=True), 1)).sum()
+        inside = bins == np.arange(self.bins)[:, None]
+        return ((inside @ y) ** 2 / np.maximum(inside.sum(axis=1, keepdims=True), 1)).sum()
 
 
 def main() -> None:

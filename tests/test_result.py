@@ -112,19 +112,47 @@ def test_reason_for_a_selection_states_the_estimate():
     assert "(1 + 1) / 20 = 0.1, at most 0.1" in make_result(W).reason
 
 
-def test_importance_swaps_pairs_everywhere():
-    surface = Surface(np.ones(2), np.ones(2), np.array([[1.0, 2], [3, 4]]), np.array([[5.0, 6], [7, 8]]), np.zeros(2))
-    importance = Importance(np.array([1.0, 2]), np.array([3.0, 4]), FACTS, surface, np.arange(3.0))
-    swapped = importance.swap(np.array([True, False]))
-    np.testing.assert_array_equal(swapped.W, [2, -2])
-    np.testing.assert_array_equal(swapped.surface.original, [[5, 2], [7, 4]])
-    assert swapped.facts is FACTS
-    assert swapped.loss_curve is importance.loss_curve
-    np.testing.assert_array_equal(swapped.swap(np.array([True, False])).W, importance.W)
+def test_importance_puts_members_back_everywhere():
+    """Two units, the members of the first in reverse order."""
+    activity = np.array([[[1.0, 2], [5, 6]], [[3, 4], [7, 8]]])
+    surface = Surface(np.ones(2), np.ones(2), activity, np.zeros(2))
+    importance = Importance(np.array([[1.0, 2], [3, 4]]), FACTS, surface, np.arange(3.0))
+    found = importance.unshuffled(np.array([[1, 0], [0, 1]]))
+    np.testing.assert_array_equal(found.scores, [[3, 2], [1, 4]])
+    np.testing.assert_array_equal(found.W, [2, -2])
+    np.testing.assert_array_equal(found.surface.original, [[5, 2], [7, 4]])
+    np.testing.assert_array_equal(found.surface.knockoff, [[1, 6], [3, 8]])
+    assert found.facts is FACTS
+    assert found.loss_curve is importance.loss_curve
+    np.testing.assert_array_equal(importance.W, [-2, -2])
+
+
+def test_importance_of_several_copies():
+    importance = Importance(np.array([[5.0, 1, 2], [1, 4, 2], [2, 3, 0], [4, 2, 1]]))
+    assert importance.copies == 3
+    np.testing.assert_array_equal(importance.original, [5, 1, 2])
+    np.testing.assert_array_equal(importance.knockoff, [4, 4, 2])
+    np.testing.assert_array_equal(importance.W, [5 - 2, -(4 - 2), 0])  # the last: a draw between two members
+
+
+def test_the_mean_over_copies_of_a_surface():
+    surface = Surface(np.ones(1), np.ones(1), np.array([[[9.0, 8], [1, 2], [3, 6]]]), np.zeros(1))
+    np.testing.assert_array_equal(surface.original, [[9, 8]])
+    np.testing.assert_array_equal(surface.knockoff, [[2, 4]])
+
+
+def test_tied_units_have_no_winner_and_the_others_keep_their_scores():
+    scores = np.random.default_rng(0).random((4, 5))
+    tied = Importance(scores, FACTS).tied(np.array([True, False, False, True, False]))
+    np.testing.assert_array_equal(tied.W[[0, 3]], 0)
+    np.testing.assert_allclose(tied.scores[:, 0], scores[:, 0].mean())
+    np.testing.assert_array_equal(tied.scores[:, [1, 2, 4]], scores[:, [1, 2, 4]])
+    assert tied.facts is FACTS
 
 
 def test_importance_refuses_nonsense():
-    with pytest.raises(ValueError, match="finite"):
-        Importance(np.array([np.nan]), np.array([1.0]))
-    with pytest.raises(ValueError, match="one length"):
-        Importance(np.ones(2), np.ones(3))
+    with pytest.raises(Grip2Error, match="finite"):
+        Importance(np.array([[np.nan], [1.0]]))
+    for scores in (np.ones(3), np.ones((1, 3)), np.ones((2, 2, 2))):
+        with pytest.raises(Grip2Error, match="at least two members of every unit, got shape"):
+            Importance(scores)

@@ -107,6 +107,13 @@ def select(
             help="Change a setting of the statistic (network.steps=5000) or of the sampler (knockoffs.s=equi); may be repeated.",
         ),
     ] = None,
+    copies: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|NUMBER",
+            help="Knockoffs of every feature, drawn together: with m of them a selection can be as small as 1 / (m fdr).",
+        ),
+    ] = "auto",
     draws: Annotated[
         int,
         typer.Option(
@@ -121,13 +128,24 @@ def select(
     impute: Impute = False,
     group_threshold: Annotated[
         float | None,
-        typer.Option(help="Treat features correlated above this as one group, for example 0.9; off unless given."),
+        typer.Option(help="Select columns correlated above this as one group, for example 0.9; off unless given."),
+    ] = None,
+    group_representatives: Annotated[
+        bool,
+        typer.Option("--group-representatives", help="Keep one column of each such group only, as in the paper."),
+    ] = False,
+    groups: Annotated[
+        Path | None,
+        typer.Option(help="CSV file with the columns column,group: columns of a group are selected together."),
     ] = None,
     offset: Annotated[
         int, typer.Option(help="1 controls the rate; 0 selects more under a weaker guarantee.", min=0, max=1)
     ] = 1,
     seed: Seed = 0,
     jobs: Annotated[int | None, typer.Option(help="Processes for several draws.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run several draws on a Dask cluster, tcp://host:8786.")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Select features of a table and write selection.json, selection.csv and report.html.
@@ -135,22 +153,22 @@ def select(
     Example: [bold]grip2 select patients.csv --target response --fdr 0.1 --out results[/bold]
     """
     from grip2.commands.choices import choose
-    from grip2.commands.select import run
+    from grip2.commands.select import SelectionOptions, run
     from grip2.commands.table import TableOptions
 
     run(
-        TableOptions(table, tuple(drop or ()), impute, group_threshold),
+        TableOptions(table, tuple(drop or ()), impute, groups, group_threshold, group_representatives),
         target,
         out,
         choose(statistic, knockoffs, paper=paper, settings=settings or ()),
-        fdr=fdr,
-        offset=offset,
-        draws=draws,
-        task=task,
-        seed=seed,
-        jobs=jobs,
+        SelectionOptions(fdr, _copies(copies), draws, offset, task, seed, jobs, scheduler),
         force=force,
     )
+
+
+def _copies(word: str) -> int | str:
+    """The number of copies asked for; "auto" and what is no number are left to the selector's own check."""
+    return int(word) if word.isdecimal() else word
 
 
 @app.command(cls=command_listing(SAMPLERS))
@@ -187,7 +205,7 @@ def diagnose(
     from grip2.commands.table import TableOptions
 
     run(
-        TableOptions(table, tuple(drop or ()), impute, group_threshold),
+        TableOptions(table, tuple(drop or ()), impute, group_threshold=group_threshold),
         target,
         choose_sampler(knockoffs, settings=settings or ()),
         out=out,

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from grip2.filter import estimated_fdp
+from grip2.derandomize import inner_level
+from grip2.filter import estimated_fdp, fewest_selected
 from grip2.knockoffs import KnockoffSampler
 from grip2.responses import Response
 from grip2.statistics.base import Statistic
@@ -21,53 +22,66 @@ def reason_for(
     fdr: float,
     offset: int,
     n_draws: int,
+    copies: int,
 ) -> str:
-    """Why these features were selected, or why none were and what would change that."""
+    """Why these units were selected, or why none were and what would change that."""
     if n_draws > 1:
-        return _reason_for_draws(W, q, selected, fdr, n_draws)
+        return _reason_for_draws(W, q, selected, fdr, n_draws, copies)
     if selected.any():
-        beaten = int(np.sum(W <= -threshold))
+        count, beaten = int(selected.sum()), int(np.sum(W <= -threshold))
+        divisor = f"({copies} x {count})" if copies > 1 else f"{count}"
         return (
-            f"{int(selected.sum())} features have W >= {threshold:.3g}, {beaten} have W <= {-threshold:.3g}: "
-            f"estimated false discovery proportion ({offset} + {beaten}) / {int(selected.sum())} = "
-            f"{(offset + beaten) / selected.sum():.3g}, at most {fdr:g}."
+            f"{count} features have W >= {threshold:.3g}, {beaten} have W <= {-threshold:.3g}: "
+            f"estimated false discovery proportion ({offset} + {beaten}) / {divisor} = "
+            f"{(offset + beaten) / (copies * count):.3g}, at most {fdr:g}."
         )
     positive = int(np.sum(W > 0))
     parts = [f"Nothing was selected at fdr {fdr:g}."]
     if offset == 1:
-        needed = math.ceil(round(1 / fdr, 9))
+        needed = fewest_selected(fdr, copies)
+        with_copies = f"With {copies} knockoff copies" if copies > 1 else "With one knockoff of each feature"
+        share = f"1 / ({copies} x {fdr:g})" if copies > 1 else f"1 / {fdr:g}"
         parts.append(
-            f"With offset 1 at least {needed} features must be selected together (1 / {fdr:g}), "
+            f"{with_copies} at least {needed} {_features(needed)} must be selected together ({share}), "
             f"and {positive} of {len(W)} features had W > 0."
         )
+        if copies == 1 and len(W) > 1:
+            parts.append("With more copies fewer features suffice.")
     else:
         parts.append(f"{positive} of {len(W)} features had W > 0.")
-    parts.append(_what_would_select(W, offset))
+    parts.append(_what_would_select(W, offset, copies))
     return " ".join(parts)
 
 
-def _what_would_select(W: np.ndarray, offset: int) -> str:
-    candidates, estimates = estimated_fdp(W, offset)
+def _features(count: int) -> str:
+    return "feature" if count == 1 else "features"
+
+
+def _what_would_select(W: np.ndarray, offset: int, copies: int) -> str:
+    candidates, estimates = estimated_fdp(W, offset, copies)
     if not len(candidates) or estimates.min() >= 1:
         return "No fdr below 1 would select anything: the features do no better than their knockoffs."
     smallest = estimates.min()
     count = int(np.sum(W >= candidates[np.flatnonzero(estimates == smallest)[0]]))
     # Rounded up, so that the level named does select.
     level = math.ceil(smallest * 1000) / 1000
-    return f"The smallest fdr that would select something is {level:g} ({count} features)."
+    return f"The smallest fdr that would select something is {level:g} ({count} {_features(count)})."
 
 
-def _reason_for_draws(W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int) -> str:
+def _reason_for_draws(
+    W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int, copies: int
+) -> str:
     if selected.any():
         return f"{int(selected.sum())} features pass e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
-    needed = math.ceil(round(2 / fdr, 9))
+    needed = fewest_selected(inner_level(fdr, copies), copies)
     smallest = q.min()
     return (
         f"Nothing was selected at fdr {fdr:g}: no e-value averaged over {n_draws} draws was large enough for e-BH. "
-        f"Each draw is thresholded at half the level and must select at least {needed} features to count; "
+        f"Each draw is thresholded at fdr {inner_level(fdr, copies):g}, where at least {needed} {_features(needed)} must be "
+        "selected together; "
         f"{int(np.sum(W > 0))} of {len(W)} features had W > 0 on average. "
         + (
-            f"The smallest fdr that would select something is {smallest:g} ({int(np.sum(q == smallest))} features)."
+            f"The smallest fdr that would select something is {smallest:g} ({int(np.sum(q == smallest))} {_features(int(np.sum(q == smallest)))})."
             if smallest < 1
             else "No fdr below 1 would select anything."
         )
@@ -75,10 +89,28 @@ def _reason_for_draws(W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: f
 
 
 def assumptions_behind(
-    sampler: KnockoffSampler, statistic: Statistic, response: Response, offset: int, *, n_added: int = 0
+    sampler: KnockoffSampler,
+    statistic: Statistic,
+    response: Response,
+    offset: int,
+    *,
+    copies: int = 1,
+    grouped: bool = False,
+    n_added: int = 0,
 ) -> list[str]:
     """What must hold for the false discovery rate to be controlled, one sentence each."""
     listed = list(sampler.assumptions())
+    if copies > 1:
+        listed.append(
+            f"The {copies} knockoff copies are exchangeable with their originals all together, not only one by one. The price "
+            "of several copies is that each resembles its original more than a single knockoff would, which costs power where "
+            "features are strongly correlated."
+        )
+    if grouped:
+        listed.append(
+            "A selected group is an answer for the group: at least one of its columns matters given all other units. Which one "
+            "is not said."
+        )
     if n_added:
         listed.append(
             f"{n_added} rows of zeros were added to X, with noise for y of the residual standard deviation, because fixed-X "

@@ -1,4 +1,4 @@
-"""Frozen records of what was found: `Importance` of one statistic on one knockoff copy, `SelectionResult` of a selection."""
+"""Frozen records of what was found: `Importance` of one statistic on one knockoff draw, `SelectionResult` of a selection."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pandas as pd
 
 from grip2.errors import Grip2Error
 from grip2.facts import Facts, KnockoffQuality, record_from
+from grip2.filter import contrast
+from grip2.symmetry import unshuffled
 
 # Of selection.json (docs/selection.schema.json); raised when a field changes its meaning or goes.
 SCHEMA_VERSION = 1
@@ -23,67 +25,81 @@ class Surface:
 
     lambda_: np.ndarray  # (blocks,)
     a: np.ndarray  # (blocks,)
-    original: np.ndarray  # (blocks, p)
-    knockoff: np.ndarray  # (blocks, p)
+    activity: np.ndarray  # (blocks, members, units); the original first
     gradient_ratio: np.ndarray  # (blocks,) size of the penalty's gradient over that of the loss
 
-    def swap(self, swapped: np.ndarray) -> Surface:
-        """The same with the members of the pairs in ``swapped`` exchanged."""
-        original = np.where(swapped, self.knockoff, self.original)
-        knockoff = np.where(swapped, self.original, self.knockoff)
-        return replace(self, original=original, knockoff=knockoff)
+    @property
+    def original(self) -> np.ndarray:
+        """(blocks, units)"""
+        return np.asarray(self.activity[:, 0])
+
+    @property
+    def knockoff(self) -> np.ndarray:
+        """(blocks, units) the mean over copies."""
+        copies = self.activity[:, 1:]
+        return np.asarray(copies[:, 0] if copies.shape[1] == 1 else copies.mean(axis=1))
 
 
 @dataclass(frozen=True)
 class Importance:
-    """Importance of every feature and of its knockoff; larger means more important.
+    """Importance of all members of every unit; larger means more important.
 
     ``facts`` say how it came about. ``surface`` is there for statistics that average over a regularization surface,
     ``loss_curve`` for those that train a network.
     """
 
-    original: np.ndarray  # (p,)
-    knockoff: np.ndarray  # (p,)
+    scores: np.ndarray  # (1 + copies, units); the original first
     facts: Facts = field(default_factory=Facts)
     surface: Surface | None = None
     loss_curve: np.ndarray | None = None  # (steps,) prediction loss of every step's minibatch
 
     def __post_init__(self) -> None:
-        original, knockoff = np.asarray(self.original), np.asarray(self.knockoff)
-        if original.ndim != 1 or original.shape != knockoff.shape:
+        scores = np.asarray(self.scores)
+        if scores.ndim != 2 or len(scores) < 2:
             raise Grip2Error(
-                "Importance: original and knockoff must be vectors of one length, "
-                f"got shapes {original.shape} and {knockoff.shape}."
+                f"Importance: scores must be those of at least two members of every unit, got shape {scores.shape}."
             )
-        if not (np.isfinite(original).all() and np.isfinite(knockoff).all()):
+        if not np.isfinite(scores).all():
             raise Grip2Error("Importance: every value must be finite, got NaN or infinity.")
 
     @property
+    def copies(self) -> int:
+        return len(self.scores) - 1
+
+    @property
+    def original(self) -> np.ndarray:
+        """(units,)"""
+        return np.asarray(self.scores[0])
+
+    @property
+    def knockoff(self) -> np.ndarray:
+        """(units,) of the strongest copy."""
+        return np.asarray(self.scores[1:].max(axis=0))
+
+    @property
     def W(self) -> np.ndarray:
-        """``W_j = S_j - S_{j+p}`` (section 2.6)."""
-        return np.asarray(self.original - self.knockoff)
+        """``W_j = S_j - S_{j+p}`` for one copy (section 2.6), see `grip2.filter.contrast` for several."""
+        return contrast(self.scores)
 
-    def tied(self, pairs: np.ndarray) -> Importance:
-        """The same importances with both members of the pairs in ``pairs`` (a mask) at their mean, so that W is zero there."""
-        mean = (self.original + self.knockoff) / 2
-        original, knockoff = (np.where(pairs, mean, scores) for scores in (self.original, self.knockoff))
-        return replace(self, original=original, knockoff=knockoff)
+    def tied(self, units: np.ndarray) -> Importance:
+        """The same importances with all members of the units in ``units`` (a mask) at their mean, so that W is zero there."""
+        mean = sum(self.scores[1:], start=self.scores[0]) / len(self.scores)
+        return replace(self, scores=np.where(units, mean, self.scores))
 
-    def swap(self, swapped: np.ndarray) -> Importance:
-        """The same importances with the members of the pairs in ``swapped`` exchanged."""
-        return replace(
-            self,
-            original=np.where(swapped, self.knockoff, self.original),
-            knockoff=np.where(swapped, self.original, self.knockoff),
-            surface=None if self.surface is None else self.surface.swap(swapped),
-        )
+    def unshuffled(self, order: np.ndarray) -> Importance:
+        """The importances of shuffled members (`grip2.symmetry`), back in their own places: the original first."""
+        surface = self.surface
+        if surface is not None:
+            surface = replace(surface, activity=unshuffled(surface.activity, order))
+        return replace(self, scores=unshuffled(self.scores, order), surface=surface)
 
 
 @dataclass(frozen=True, eq=False)
 class SelectionResult:
     """A selection, everything it was derived from, and what its guarantee rests on.
 
-    With several knockoff draws ``W`` and the importances are means over the draws, for looking at; the selection itself
+    Every entry is one unit: a column, or a group of columns under one name (``groups``). ``knockoff`` is the importance of the
+    strongest copy. With several knockoff draws ``W`` and the importances are means over the draws, for looking at; the selection itself
     comes from the averaged ``e_values``, ``threshold`` is the smallest selected e-value, and ``q_values`` are those of e-BH.
     """
 
@@ -107,8 +123,11 @@ class SelectionResult:
     seed: int | None
     versions: Mapping[str, str]
     seconds: float
-    e_values: np.ndarray | None = None
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what each feature stands for, where grouped
+    copies: int = 1  # knockoffs of every unit
+    copies_reason: str = "given"
+    e_values: np.ndarray | None = None  # with several draws
+    frequency: np.ndarray | None = None  # with several draws: share of them that would select the unit by themselves
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the columns of each unit, where some have several
     surface: Surface | None = None  # for the report; not part of the JSON
 
     @property
@@ -133,6 +152,8 @@ class SelectionResult:
         )
         if self.e_values is not None:
             frame["e_value"] = self.e_values
+        if self.frequency is not None:
+            frame["frequency"] = self.frequency
         if self.groups:
             frame["stands_for"] = [" ".join(self.groups.get(name, [name])) for name in self.feature_names]
         return frame.sort_values(["selected", "W"], ascending=False, kind="stable", ignore_index=True)
@@ -149,6 +170,8 @@ class SelectionResult:
         }
         if self.e_values is not None:
             columns["e_value"] = self.e_values.tolist()
+        if self.frequency is not None:
+            columns["frequency"] = self.frequency.tolist()
         if self.groups:
             columns["stands_for"] = [list(self.groups.get(name, [name])) for name in self.feature_names]
         return {
@@ -157,6 +180,8 @@ class SelectionResult:
             "features": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "fdr": self.fdr,
             "offset": self.offset,
+            "copies": self.copies,
+            "copies_reason": self.copies_reason,
             "threshold": None if np.isinf(self.threshold) else self.threshold,
             "reason": self.reason,
             "assumptions": list(self.assumptions),
@@ -203,6 +228,9 @@ class SelectionResult:
             facts=record_from(Facts, content),
             knockoff_quality=record_from(KnockoffQuality, content["knockoff_quality"]),
             e_values=column("e_value") if has("e_value") else None,
+            frequency=column("frequency") if has("frequency") else None,
+            copies=content.get("copies", 1),
+            copies_reason=content.get("copies_reason", "given"),
             groups={feature["name"]: feature["stands_for"] for feature in features} if has("stands_for") else {},
             **{
                 name: content[name]

@@ -6,25 +6,27 @@ import importlib.metadata
 import numbers
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from grip2._random import RandomState, generator_from
-from grip2._validation import check_table, column_names, plain_values
-from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values
+from grip2._validation import MIN_FEATURES, check_table, column_names, plain_values
+from grip2.copies import AUTOMATIC, CopiesChoice, check_copies, choose_copies
+from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values, selection_frequency
+from grip2.draws import draw_importances
 from grip2.errors import Grip2Error
 from grip2.explain import assumptions_behind, reason_for
 from grip2.facts import KnockoffQuality
 from grip2.filter import check_fdr, knockoff_threshold, q_values
+from grip2.groups import Groups, NamedUnits, units_from
 from grip2.knockoffs import CopulaKnockoffs, KnockoffSampler
-from grip2.progress import Progress, share_progress
+from grip2.progress import Progress
 from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
 from grip2.statistics.base import Statistic
@@ -32,9 +34,6 @@ from grip2.statistics.staged import Staged
 
 # Above this correlation with its knockoff a feature has next to no power.
 LOW_POWER_CORRELATION = 0.95
-
-# Knockoff draws held in memory at once are bounded by this many bytes.
-MAX_GROUP_BYTES = 2**28
 
 _REPORTED_PACKAGES = ("grip2", "jax", "numpy", "scipy", "scikit-learn")
 
@@ -50,12 +49,18 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         How knockoffs are made; None means ``CopulaKnockoffs(s="mvr")``: marginal distributions matched by ranks, for
         any kind of column.
     fdr : float
-        Target false discovery rate: at most this share of the selected features is false, on average.
+        Target false discovery rate: at most this share of the selected units is false, on average.
+    copies : int or "auto"
+        Knockoffs of every unit, drawn together. With m copies a selection can be as small as ``1 / (m fdr)``: one copy at
+        fdr 0.1 must select ten features or none. "auto" follows from the size of the table and from ``fdr``.
+    groups : mapping, labels, path or None
+        Columns that are selected together, as one unit: ``{"name": ["column", ...], ...}``, one label for every column,
+        or a CSV file with the columns ``column`` and ``group``. None: every column is a unit by itself.
+    n_draws : int
+        Repetitions of the whole procedure with fresh knockoffs. More than one makes the selection steadier: the draws are
+        combined by e-values and e-BH, which controls the same rate.
     offset : {1, 0}
         1 controls the false discovery rate (knockoff+); 0 selects more and controls only a modified rate.
-    n_draws : int
-        Knockoff copies to draw. More than one makes the selection steadier: the draws are combined by e-values and
-        e-BH, which controls the same rate.
     task : {"auto", "regression", "classification"}
         "auto": text, booleans and two distinct values are classes, everything else is a measurement.
     random_state : int, Generator, RandomState or None
@@ -66,10 +71,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     Attributes
     ----------
     result_ : SelectionResult
-        Everything: names, W, q-values, reason, assumptions, settings.
+        Everything: names, W, q-values, reason, assumptions, settings. One entry for every unit.
     W_, q_values_, threshold_ : arrays and float
-        The knockoff statistics, the smallest fdr that selects each feature (with several draws, in steps of 0.005),
+        The knockoff statistics, the smallest fdr that selects each unit (with several draws, in steps of 0.005),
         and the threshold on W (with several draws, on the e-values).
+    units_ : NamedUnits
+        The units, their names and their columns. ``get_support`` marks all columns of the selected units.
     """
 
     def __init__(
@@ -78,8 +85,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         knockoffs: KnockoffSampler | None = None,
         *,
         fdr: float = 0.1,
-        offset: int = 1,
+        copies: int | str = AUTOMATIC,
+        groups: Groups | None = None,
         n_draws: int = 1,
+        offset: int = 1,
         task: str = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -87,28 +96,51 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.statistic = statistic
         self.knockoffs = knockoffs
         self.fdr = fdr
-        self.offset = offset
+        self.copies = copies
+        self.groups = groups
         self.n_draws = n_draws
+        self.offset = offset
         self.task = task
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, progress: Progress | None = None, executor: Executor | None = None) -> Self:
         """Select features of the table ``X`` (n, p) for the response ``y`` (n,).
 
-        ``progress`` is called with (work done, work in all) while networks train.
+        ``progress`` is called with (work done, work in all) while models are fitted. ``executor`` runs several draws, on a
+        Dask cluster for example, instead of the ``n_jobs`` processes of this machine.
         """
         began = time.perf_counter()
         self._check_parameters()
         X, response = self._checked_data(X, y)
+        self.units_ = units_from(self.groups, self._names(), who=type(self).__name__)
+        check_units(self.units_, type(self).__name__)
         rng = generator_from(self.random_state)
         statistic = Staged() if self.statistic is None else self.statistic
         sampler = clone(CopulaKnockoffs() if self.knockoffs is None else self.knockoffs)
         self.n_rows_ = len(X)
         X, response = self._augmented(sampler, X, response, rng)
-        sampler.fit(X)
-        importances = self._draw(statistic, sampler, X, response, rng, progress)
-        self.result_ = self._result(importances, statistic, sampler, response, began)
+        units = self.units_.units
+        groups = None if units.all_single else units
+        if groups is not None or self.copies not in (1, AUTOMATIC):
+            sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else self.copies, groups=groups)
+        sampler.fit(X) if groups is None else sampler.fit(X, groups=groups)
+        copies = choose_copies(
+            self.copies, fdr=self.fdr, n_rows=len(X), n_columns=X.shape[1], draws_copies=sampler.draws_copies
+        )
+        importances = draw_importances(
+            statistic,
+            sampler,
+            X,
+            response,
+            units=units,
+            copies=copies.copies,
+            rngs=rng.spawn(self.n_draws),
+            n_jobs=self.n_jobs,
+            executor=executor,
+            progress=progress,
+        )
+        self.result_ = self._result(importances, statistic, sampler, response, copies, began)
         self.W_ = self.result_.W
         self.q_values_ = self.result_.q_values
         self.threshold_ = self.result_.threshold
@@ -116,7 +148,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)
-        return self.result_.selected_mask
+        selected: np.ndarray = self.result_.selected_mask[self.units_.units.of_column]
+        return selected
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -144,6 +177,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             check_fdr(self.fdr)
         except ValueError as error:
             raise Grip2Error(f"{who}: {error}") from None
+        check_copies(self.copies, who)
         if self.offset not in (0, 1):
             raise Grip2Error(f"{who}: offset must be 0 or 1, got {self.offset!r}.")
         if not isinstance(self.n_draws, numbers.Integral) or self.n_draws < 1:
@@ -181,67 +215,52 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _names(self) -> tuple[str, ...]:
         return self._given_names or tuple(f"x{j}" for j in range(self.n_features_in_))
 
-    def _draw(
-        self,
-        statistic: Statistic,
-        sampler: KnockoffSampler,
-        X: np.ndarray,
-        response: Response,
-        rng: np.random.Generator,
-        progress: Progress | None,
-    ) -> list[Importance]:
-        rngs = rng.spawn(self.n_draws)
-        # The size of a group never depends on the number of workers, so neither do results.
-        size = max(1, min(statistic.draws_together(*X.shape), MAX_GROUP_BYTES // X.nbytes))
-        groups = [rngs[start : start + size] for start in range(0, len(rngs), size)]
-        if len(groups) == 1 or self.n_jobs in (None, 1):
-            parts = [
-                _importances(statistic, sampler, X, response, group, share_progress(progress, k, len(groups)))
-                for k, group in enumerate(groups)
-            ]
-        else:
-            parts = Parallel(n_jobs=self.n_jobs)(
-                delayed(_importances)(statistic, sampler, X, response, group, None) for group in groups
-            )
-        return [importance for part in parts for importance in part]
-
     def _result(
         self,
         importances: Sequence[Importance],
         statistic: Statistic,
         sampler: KnockoffSampler,
         response: Response,
+        choice: CopiesChoice,
         began: float,
     ) -> SelectionResult:
-        original = np.mean([importance.original for importance in importances], axis=0)
-        knockoff = np.mean([importance.knockoff for importance in importances], axis=0)
-        W = original - knockoff
+        draws = [importance.W for importance in importances]
+        W, copies = np.mean(draws, axis=0), choice.copies
+        e = frequency = None
         if self.n_draws == 1:
-            e = None
-            threshold = knockoff_threshold(W, self.fdr, self.offset)
-            selected, q = W >= threshold, q_values(W, self.offset)
+            threshold = knockoff_threshold(W, self.fdr, self.offset, copies)
+            selected, q = W >= threshold, q_values(W, self.offset, copies)
         else:
-            draws = [importance.W for importance in importances]
-            e = mean_e_values(draws, self.fdr)
-            selected, q = e_benjamini_hochberg(e, self.fdr), e_q_values(draws)
+            e, frequency = mean_e_values(draws, self.fdr, copies), selection_frequency(draws, self.fdr, copies)
+            selected, q = e_benjamini_hochberg(e, self.fdr), e_q_values(draws, copies)
             threshold = float(e[selected].min()) if selected.any() else float("inf")
         seed = self.random_state
         return SelectionResult(
-            feature_names=self._names(),
+            feature_names=self.units_.names,
             W=W,
             q_values=q,
             selected_mask=selected,
-            original=original,
-            knockoff=knockoff,
+            original=np.mean([importance.original for importance in importances], axis=0),
+            knockoff=np.mean([importance.knockoff for importance in importances], axis=0),
             fdr=float(self.fdr),
             offset=self.offset,
             threshold=threshold,
-            reason=reason_for(W, q, selected, threshold, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws),
+            reason=reason_for(
+                W, q, selected, threshold, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws, copies=copies
+            ),
             assumptions=tuple(
-                assumptions_behind(sampler, statistic, response, self.offset, n_added=len(response) - self.n_rows_)
+                assumptions_behind(
+                    sampler,
+                    statistic,
+                    response,
+                    self.offset,
+                    copies=copies,
+                    grouped=not self.units_.units.all_single,
+                    n_added=len(response) - self.n_rows_,
+                )
             ),
             facts=importances[0].facts,
-            knockoff_quality=_quality(sampler),
+            knockoff_quality=_quality(sampler, copies),
             settings=self._settings(statistic, sampler),
             task=response.task,
             response=response.describe(),
@@ -249,7 +268,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             seed=int(seed) if isinstance(seed, numbers.Integral) else None,
             versions={name: importlib.metadata.version(name) for name in _REPORTED_PACKAGES},
             seconds=time.perf_counter() - began,
+            copies=copies,
+            copies_reason=choice.reason,
             e_values=e,
+            frequency=frequency,
+            groups=self.units_.stands_for(),
             surface=importances[0].surface,
         )
 
@@ -257,35 +280,29 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         return {
             "statistic": {"name": type(statistic).__name__, **_short(statistic.get_params())},
             "knockoffs": {"name": type(sampler).__name__, **_short(sampler.get_params(deep=False))},
+            "copies": self.copies if self.copies == AUTOMATIC else int(self.copies),
             "n_draws": int(self.n_draws),
         }
 
 
-def select(X: Any, y: Any, *, progress: Progress | None = None, **parameters: Any) -> SelectionResult:
+def select(
+    X: Any, y: Any, *, progress: Progress | None = None, executor: Executor | None = None, **parameters: Any
+) -> SelectionResult:
     """Select features in one call: ``KnockoffSelector(**parameters).fit(X, y).result_``."""
-    return KnockoffSelector(**parameters).fit(X, y, progress=progress).result_
+    return KnockoffSelector(**parameters).fit(X, y, progress=progress, executor=executor).result_
 
 
-def _importances(
-    statistic: Statistic,
-    sampler: KnockoffSampler,
-    X: np.ndarray,
-    response: Response,
-    rngs: Sequence[np.random.Generator],
-    progress: Progress | None,
-) -> list[Importance]:
-    """One group of draws: sample knockoffs for each, then score them together.
-
-    On one thread of the linear algebra library, as worker processes have it: sums then round alike in all of them.
-    """
-    with threadpool_limits(limits=1, user_api="blas"):
-        draws = [sampler.sample(X, rng=rng) for rng in rngs]
-        return statistic.importances(X, draws, response, rngs=rngs, progress=progress)
+def check_units(named: NamedUnits, who: str) -> None:
+    if len(named.units) < MIN_FEATURES:
+        raise Grip2Error(
+            f"{who}: at least {MIN_FEATURES} units are needed, but groups put all columns into {named.names[0]!r}: a false "
+            "discovery rate over a single unit says nothing."
+        )
 
 
-def _quality(sampler: KnockoffSampler) -> KnockoffQuality:
-    """Correlation of every feature with its own knockoff, ``1 - s_j / Sigma_jj``, in the space where the sampler works."""
-    correlation = 1.0 - sampler.s_ / np.diag(sampler.covariance_)
+def _quality(sampler: KnockoffSampler, copies: int) -> KnockoffQuality:
+    """Correlation of every column with its own knockoff, ``1 - S_jj / Sigma_jj``, in the space where the sampler works."""
+    correlation = sampler.own_correlation(copies)
     return KnockoffQuality(
         sampler=type(sampler).__name__,
         mean_correlation=float(correlation.mean()),

@@ -34,7 +34,7 @@ class Members:
     def standardised(self, dtype: type = np.float64) -> np.ndarray:
         """(rows, members p) all columns to mean 0 and deviation 1: without it 0/1 columns have no power."""
         p = self.units.n_columns
-        Z = np.empty((self.n_rows, len(self.tables) * p), dtype=dtype)
+        Z: np.ndarray = np.empty((self.n_rows, len(self.tables) * p), dtype=dtype)
         for k, table in enumerate(self.tables):
             Z[:, k * p : (k + 1) * p] = standardise(table)
         return Z

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
-from tests.knockoffs.cases import ar1, joint, largest_z, normal_rows, uneven, z_bound
+from tests.knockoffs.cases import ar1, joint, largest_z, law_of, normal_rows, uneven, z_bound
 
 from grip2 import knockoffs
 from grip2.errors import Grip2Error
@@ -134,8 +134,8 @@ def test_data_and_sampler_may_share_a_seed(Sampler):
     X = Z @ np.linalg.cholesky(ar1(6, 0.5)).T
     sampler = Sampler().fit(X)
     assert np.abs(unexplained(sampler, X, sampler.sample(X, rng=RNG(0))) - 1).max() < 0.15
-    law = (gaussian := knockoffs.GaussianKnockoffs().fit(X))._law
-    assert unexplained(gaussian, X, law.draw(X, RNG(0))).max() < 0.15
+    gaussian = knockoffs.GaussianKnockoffs().fit(X)
+    assert unexplained(gaussian, X, law_of(gaussian).draw(X, RNG(0))[0]).max() < 0.15
 
 
 @EVERY
@@ -308,5 +308,5 @@ def test_the_covariance_test_detects_a_transposed_factor(name):
     if name == "fixed":
         sampler._C = sampler._C.T
     else:
-        sampler._law.C = sampler._law.C.T
+        law_of(sampler).C = law_of(sampler).C.T
     assert moment_error(sampler, X, sampler.sample(X, rng=rng)) > 2 * MOMENT_BOUND

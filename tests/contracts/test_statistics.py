@@ -25,6 +25,8 @@ from grip2.responses import response_from
 from grip2.result import Importance
 from grip2.statistics import Ensemble, FromEstimator, Statistic, effect_sampler
 from grip2.statistics.registry import STATISTICS, WRAPPERS
+from grip2.symmetry import Members
+from grip2.units import Units
 
 # Applied to whichever of these parameters a statistic has, or the statistics that it holds.
 QUICK = {
@@ -160,7 +162,11 @@ def null_signs(statistic: Statistic, replicates: int, *, without_swap: bool = Fa
         rng = np.random.default_rng(seed)
         if without_swap:
             response = response_from(y, "regression")
-            nulls = statistic.sized(len(X))._importance(X, Xk, response, rng=rng, progress=None).W[1:]
+            nulls = (
+                statistic.sized(len(X))
+                ._importance(Members((X, Xk), Units.single(40)), response, rng=rng, progress=None)
+                .W[1:]
+            )
         else:
             nulls = statistic.importance(X, Xk, y, rng=rng).W[1:]
         positive, nonzero = positive + int((nulls > 0).sum()), nonzero + int((nulls != 0).sum())
@@ -237,9 +243,9 @@ def test_unequal_probabilities_are_caught(monkeypatch, name):
 class FavoursTheFirst(Statistic):
     """Correlation with y, and a little more for whatever comes first: a broken statistic."""
 
-    def _importance(self, X, Xk, response, *, rng, progress):
-        first, second = np.abs(X.T @ response.y), np.abs(Xk.T @ response.y)
-        return Importance(first + 5.0, second)
+    def _importance(self, members, response, *, rng, progress):
+        first, second = np.abs([table.T @ response.y for table in members.tables])
+        return Importance(np.stack([first + 5.0, second]))
 
 
 def test_the_sign_test_catches_a_biased_statistic_and_the_swap_cures_it():

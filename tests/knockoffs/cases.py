@@ -6,6 +6,7 @@ import numpy as np
 from scipy.stats import norm
 
 from grip2.knockoffs import GaussianKnockoffs
+from grip2.knockoffs.conditional import ConditionalGaussian, JointCopiesSampler
 
 
 def ar1(p: int, rho: float) -> np.ndarray:
@@ -52,9 +53,20 @@ def normal_rows(n: int, Sigma: np.ndarray, rng: np.random.Generator, mean: float
     return rng.standard_normal((n, len(Sigma))) @ np.linalg.cholesky(Sigma).T + mean
 
 
-def joint(Sigma: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """The covariance of (X, Xk) that knockoffs must have."""
-    return np.block([[Sigma, Sigma - np.diag(s)], [Sigma - np.diag(s), Sigma]])
+def joint(Sigma: np.ndarray, S: np.ndarray, copies: int = 1) -> np.ndarray:
+    """The covariance that all members, X and its copies, must have; S is a diagonal or a matrix."""
+    S = np.diag(S) if S.ndim == 1 else S
+    members = 1 + copies
+    return np.kron(np.ones((members, members)), Sigma - S) + np.kron(np.eye(members), S)
+
+
+def members(X: np.ndarray, Xk: np.ndarray) -> np.ndarray:
+    """(n, (1 + m) p) the table of all members, member after member."""
+    return np.hstack([X, Xk] if Xk.ndim == 2 else [X, *Xk])
+
+
+def law_of(sampler: JointCopiesSampler, copies: int = 1) -> ConditionalGaussian:
+    return sampler._laws.for_copies(copies)
 
 
 def largest_z(rows: np.ndarray, target: np.ndarray) -> float:
@@ -74,5 +86,5 @@ def z_bound(dimension: int, false_alarm: float = 1e-5) -> float:
 
 def with_transposed_factor(sampler: GaussianKnockoffs, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The classical mistake: noise ``U C`` where ``U C^T`` is right."""
-    law = sampler._law
+    law = law_of(sampler)
     return X - (X - law.mean) @ law.A + rng.standard_normal(X.shape) @ law.C

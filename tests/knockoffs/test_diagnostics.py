@@ -26,7 +26,7 @@ from grip2.knockoffs.exchangeability import (
     partial_covariance_contrast,
     swap_sets,
 )
-from tests.knockoffs.cases import ar1, normal_rows, uneven, with_transposed_factor
+from tests.knockoffs.cases import ar1, law_of, normal_rows, uneven, with_transposed_factor
 
 N, P = 3000, 12
 RNG = np.random.default_rng
@@ -80,7 +80,7 @@ def shared_seed(rng, Sigma=None):
     Sigma = uneven(P) if Sigma is None else Sigma
     L = np.linalg.cholesky(Sigma)
     X = RNG(7).standard_normal((N, P)) @ L.T
-    law = GaussianKnockoffs(np.zeros(P), Sigma).fit(X)._law
+    law = law_of(GaussianKnockoffs(np.zeros(P), Sigma).fit(X))
     return X, X - X @ law.A + RNG(7).standard_normal((N, P)) @ law.C.T
 
 

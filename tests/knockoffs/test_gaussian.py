@@ -14,6 +14,7 @@ from tests.knockoffs.cases import (
     duplicated,
     joint,
     largest_z,
+    law_of,
     normal_rows,
     scaled,
     uneven,
@@ -53,9 +54,10 @@ def broken_order(sampler, X, Xk, rng):
 
 def broken_variance(sampler, X, Xk, rng):
     """M = S - S Sigma^-1 S: the factor 2 forgotten."""
-    M = np.diag(sampler.s_) - sampler.s_[:, None] * sampler._law.A
+    A = law_of(sampler).A
+    M = np.diag(sampler.s_) - sampler.s_[:, None] * A
     values, vectors = np.linalg.eigh((M + M.T) / 2)
-    return X - X @ sampler._law.A + rng.standard_normal(X.shape) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+    return X - X @ A + rng.standard_normal(X.shape) @ (vectors * np.sqrt(np.maximum(values, 0))).T
 
 
 def broken_copy(sampler, X, Xk, rng):
@@ -121,6 +123,7 @@ def test_regular_covariances_need_no_repair(s, Sigma):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sampler = known(Sigma, s, np.zeros((2, len(Sigma))))
+        assert np.all(sampler.s_ >= 0)  # solves and factorises
     assert sampler.ridge_ == sampler.jitter_ == 0.0
 
 
@@ -152,17 +155,24 @@ def test_many_draws_cost_one_factorisation(monkeypatch):
     rng = np.random.default_rng(0)
     X = normal_rows(50, ar1(5, 0.5), rng)
     sampler = GaussianKnockoffs().fit(X)
+    assert not calls
     for _ in range(5):
         sampler.sample(X, rng=rng)
     assert len(calls) == 1
+    for _ in range(5):
+        sampler.sample(X, rng=rng, copies=3)
+        sampler.s_for(3)
+    assert len(calls) == 2
 
 
-def test_a_block_boundary_leaves_no_trace(monkeypatch):
+@pytest.mark.parametrize("copies", [1, 3])
+def test_a_block_boundary_leaves_no_trace(monkeypatch, copies):
     X = normal_rows(1000, ar1(4, 0.5), np.random.default_rng(0))
     sampler = GaussianKnockoffs().fit(X)
-    whole = sampler.sample(X, rng=np.random.default_rng(1))
+    whole = sampler.sample(X, rng=np.random.default_rng(1), copies=copies)
     monkeypatch.setattr("grip2.knockoffs.base._BLOCK_BYTES", 1)
-    np.testing.assert_allclose(sampler.sample(X, rng=np.random.default_rng(1)), whole, rtol=1e-12)
+    blocks = sampler.sample(X, rng=np.random.default_rng(1), copies=copies)
+    np.testing.assert_allclose(blocks, whole, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_maxent_is_stationary(name):
 def test_sdp_is_proven_by_a_dual_point(name):
     """Z >= 0, diag(Z) + upper - lower = 1 bounds sum(s) from above by trace(2RZ) + sum(upper)."""
     R = REGULAR[name]
-    state = solve(R, 1e-6)
+    state = solve(R, 1e-6, 2.0)
     assert np.linalg.eigvalsh(state.Z)[0] >= -1e-12
     assert min(state.lower.min(), state.upper.min()) >= 0
     np.testing.assert_allclose(np.diag(state.Z) + state.upper - state.lower, 1.0, atol=1e-8)
@@ -134,7 +134,7 @@ def test_naive_twin_of_the_smooth_objectives(objective, R):
     options = {"xatol": 1e-10, "fatol": 1e-12, "maxiter": 20_000, "maxfev": 20_000}
     # Infinite values outside the domain make Nelder-Mead compare infinities; it copes, NumPy would warn.
     with np.errstate(invalid="ignore"):
-        found = minimize(penalised, np.log(interior_start(R)), method="Nelder-Mead", options=options)
+        found = minimize(penalised, np.log(interior_start(R, 2.0)), method="Nelder-Mead", options=options)
     np.testing.assert_allclose(solver(R), np.exp(found.x), rtol=1e-4)
     assert objective(solver(R), R) <= found.fun + 1e-9
 

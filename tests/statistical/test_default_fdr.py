@@ -18,8 +18,8 @@ FDR = 0.2
 class OfOtherRows(CopulaKnockoffs):
     """The broken twin: knockoffs of the right distribution that do not belong to their rows."""
 
-    def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return rng.permutation(super()._sample(X, rng))
+    def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
+        return rng.permutation(super()._sample(X, rng, copies), axis=1)
 
 
 def proportions(sampler: CopulaKnockoffs) -> tuple[np.ndarray, float]:

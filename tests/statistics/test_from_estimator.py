@@ -14,8 +14,9 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from grip2.responses import response_from
 from grip2.statistics import FromEstimator, RandomForest
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.from_estimator import fit_and_read
+from grip2.symmetry import Members
+from grip2.units import Units
 
 
 def data(n: int = 200, p: int = 4):
@@ -29,12 +30,17 @@ def importance(statistic, y=None, task="regression", seed=0):
     return statistic.importance(X, Xk, y, rng=np.random.default_rng(seed), task=task)
 
 
-def test_coefficients_are_those_of_the_estimator():
-    X, Xk, y = data()
-    found = fit_and_read(Ridge(alpha=2.0), X, Xk, response_from(y, "regression"), rng=np.random.default_rng(0))
-    Z = augmented_columns(X, Xk)
-    expected = np.abs(np.linalg.solve(Z.T @ Z + 2.0 * np.eye(8), Z.T @ (y - y.mean()) / y.std()))
-    np.testing.assert_allclose(np.concatenate([found.original, found.knockoff]), expected)
+@pytest.mark.parametrize("labels", ["abcd", "aaba"])
+@pytest.mark.parametrize("copies", [1, 3])
+def test_coefficients_are_those_of_the_estimator(copies, labels):
+    """Summed over the columns of a unit."""
+    tables = tuple(np.random.default_rng(2).standard_normal((1 + copies, 200, 4)))
+    y, members = data()[2], Members(tables, Units.from_labels(labels))
+    found = fit_and_read(Ridge(alpha=2.0), members, response_from(y, "regression"), rng=np.random.default_rng(0))
+    Z = members.standardised()
+    size = np.abs(np.linalg.solve(Z.T @ Z + 2.0 * np.eye(Z.shape[1]), Z.T @ (y - y.mean()) / y.std()))
+    of_units = [size.reshape(1 + copies, 4)[:, columns].sum(axis=1) for columns in members.units.columns]
+    np.testing.assert_allclose(found.scores, np.transpose(of_units))
 
 
 @pytest.mark.parametrize(

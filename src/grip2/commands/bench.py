@@ -20,8 +20,9 @@ from grip2.engine.train import train, train_batch
 from grip2.engine.training import TrainingConfig
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.responses import Measurement
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.lasso_cv import draw_folds, lasso_cv
+from grip2.symmetry import Members
+from grip2.units import Units
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def lasso(sizes: Sizes) -> LassoTimes:
     made = make_ar1(sizes.rows, sizes.features, random_state=0)
     sampler = GaussianKnockoffs(np.zeros(sizes.features), made.covariance, s="equi").fit(made.X)
     Xk = sampler.sample(made.X, rng=np.random.default_rng(0))
-    Z, y = augmented_columns(made.X, Xk), Measurement.encode(made.y, "bench").y
+    Z = Members((made.X, Xk), Units.single(sizes.features)).standardised()
+    y = Measurement.encode(made.y, "bench").y
     folds = draw_folds(len(y), 5, np.random.default_rng(0))
     splits = [(np.setdiff1d(np.arange(len(y)), held_out), held_out) for held_out in folds]
     began = time.perf_counter()

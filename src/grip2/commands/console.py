@@ -98,7 +98,8 @@ def _selection_table(result: SelectionResult) -> Table:
         title=f"{len(frame)} of {len(result.W)} features selected at fdr {result.fdr:g}", title_justify="left"
     )
     table.add_column("feature")
-    for heading in ("W", "q-value", "importance", "of its knockoff", *(["e-value"] if with_e else [])):
+    of_knockoff = "of its knockoff" if result.copies == 1 else "of its best knockoff"
+    for heading in ("W", "q-value", "importance", of_knockoff, *(["e-value", "in draws"] if with_e else [])):
         table.add_column(heading, justify="right")
     for row in frame.head(MAX_ROWS_SHOWN).to_dict("records"):
         cells = [
@@ -107,7 +108,7 @@ def _selection_table(result: SelectionResult) -> Table:
             f"{row['original']:.4g}",
             f"{row['knockoff']:.4g}",
         ]
-        table.add_row(Text(str(row["name"])), *cells, *([f"{row['e_value']:.3g}"] if with_e else []))
+        table.add_row(Text(str(row["name"])), *cells, *([f"{row['e_value']:.3g}", f"{row['frequency']:.0%}"] if with_e else []))
     if len(frame) > MAX_ROWS_SHOWN:
         table.caption = f"and {len(frame) - MAX_ROWS_SHOWN} more in selection.csv"
     return table

@@ -11,7 +11,7 @@ from grip2._output import OutputFolder
 from grip2._random import generator_from
 from grip2._validation import check_table
 from grip2.commands.console import output, warnings_as_notices
-from grip2.commands.table import TableOptions, group, load
+from grip2.commands.table import TableOptions, load, representatives
 from grip2.errors import Grip2Error
 from grip2.figure_style import to_svg
 from grip2.knockoffs.base import KnockoffSampler
@@ -37,7 +37,9 @@ def run(
     with nullcontext() if out is None else OutputFolder(out, FILES, force=force) as folder:
         prepared = load(table, target)
         with warnings_as_notices():
-            X, _ = group(prepared.X, table.group_threshold)
+            X = prepared.X
+            if table.group_threshold is not None:
+                X, _ = representatives(X, table.group_threshold)
             check_table(X.to_numpy(), list(X.columns), str(table.path))
             rng = generator_from(seed)
             copy = sampler.fit(X.to_numpy()).sample(X.to_numpy(), rng=rng)

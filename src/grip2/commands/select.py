@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grip2._output import OutputFolder
 from grip2.commands.choices import Choices
 from grip2.commands.console import notice, output, progress_bar, show_selection, warnings_as_notices
 from grip2.commands.table import TableOptions, group, load
+from grip2.copies import AUTOMATIC
+from grip2.experiments.workers import open_workers
 from grip2.filter import check_fdr
 from grip2.report import selection_page
 from grip2.result import SelectionResult
@@ -17,41 +22,59 @@ from grip2.selector import KnockoffSelector
 FILES = ("selection.json", "selection.csv", "report.html")
 
 
+@dataclass(frozen=True)
+class SelectionOptions:
+    """What to select at, and how often."""
+
+    fdr: float = 0.1
+    copies: int | str = AUTOMATIC
+    draws: int = 1
+    offset: int = 1
+    task: str = "auto"
+    seed: int = 0
+    jobs: int | None = None  # processes for several draws
+    scheduler: str | None = None  # of a Dask cluster that runs them instead
+
+
 def run(
-    table: TableOptions,
-    target: str,
-    out: Path,
-    choices: Choices,
-    *,
-    fdr: float,
-    offset: int,
-    draws: int,
-    task: str,
-    seed: int,
-    jobs: int | None,
-    force: bool,
+    table: TableOptions, target: str, out: Path, choices: Choices, options: SelectionOptions, *, force: bool
 ) -> SelectionResult:
-    check_fdr(fdr)
+    check_fdr(options.fdr)
     selector = KnockoffSelector(
         choices.statistic,
         choices.sampler,
-        fdr=fdr,
-        offset=offset,
-        n_draws=draws,
-        task=task,
-        random_state=seed,
-        n_jobs=jobs,
+        fdr=options.fdr,
+        copies=options.copies,
+        offset=options.offset,
+        n_draws=options.draws,
+        task=options.task,
+        random_state=options.seed,
+        n_jobs=options.jobs,
     )
     with OutputFolder(out, FILES, force=force) as folder:
         prepared = load(table, target)
-        with warnings_as_notices(), progress_bar("selecting") as progress:
-            X, groups = group(prepared.X, table.group_threshold)
-            result = replace(selector.fit(X, prepared.y, progress=progress).result_, groups=groups)
+        with warnings_as_notices(), progress_bar("selecting") as progress, _executor(options) as executor:
+            grouped = group(prepared, table)
+            selector.set_params(groups=grouped.groups or None)
+            result = selector.fit(grouped.X, prepared.y, progress=progress, executor=executor).result_
+            if grouped.left_out:
+                result = replace(result, groups={**grouped.left_out, **result.groups})
         notice(f"{target} is taken for {result.response}")
+        notice(f"knockoff copies of every feature: {result.copies} ({result.copies_reason})")
         folder.write(result_files(result, title=f"{table.path.name}: what explains {target}?", notes=prepared.notices))
     show_selection(result)
     output.print(f"Report: {out / 'report.html'}", markup=False)
     return result
+
+
+@contextmanager
+def _executor(options: SelectionOptions) -> Iterator[Executor | None]:
+    """The Dask cluster that was named, if any."""
+    if options.scheduler is None:
+        yield None
+        return
+    with open_workers(options.jobs, options.scheduler) as workers:
+        yield workers.executor
 
 
 def result_files(result: SelectionResult, *, title: str, notes: tuple[str, ...] = ()) -> dict[str, str]:

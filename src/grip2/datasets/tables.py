@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,7 @@ class PreparedTable:
     X: pd.DataFrame
     y: pd.Series | None
     notices: tuple[str, ...]
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the 0/1 columns of every text column
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -80,13 +81,13 @@ def prepare(
     if X.shape[1] == 0:
         raise TableError(f"no columns are left besides the target {target!r}.")
     X = _impute(X, notices) if impute else _refuse_missing(X)
-    X = _encode_text(X, notices)
+    X, categories = _encode_text(X, notices)
     if X.shape[1] == 0:
         raise TableError("no columns are left: every text column holds a single value.")
     infinite = [str(name) for name in X.columns if not np.isfinite(X[name].to_numpy(float)).all()]
     if infinite:
         raise TableError(f"infinite values in column {', '.join(infinite[:10])}; replace or drop them.")
-    return PreparedTable(X, y, tuple(notices))
+    return PreparedTable(X, y, tuple(notices), categories)
 
 
 def _read(path: Path, kind: str) -> pd.DataFrame:
@@ -175,12 +176,13 @@ def _impute(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
     return filled
 
 
-def _encode_text(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
-    """One 0/1 column named ``column=value`` for every value except the most frequent one, the reference.
+def _encode_text(X: pd.DataFrame, notices: list[str]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """The table in numbers, and the columns that stand for each text column: one 0/1 column named ``column=value`` for every value except the most frequent one, the reference.
 
     With a column for every value, each would be determined by the others, and none could be important given the rest.
     """
     parts: list[pd.DataFrame] = []
+    categories: dict[str, list[str]] = {}
     for name in X.columns:
         column = X[name]
         if _is_number(column):
@@ -196,6 +198,8 @@ def _encode_text(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
         reference, levels = counts.index[0], sorted(counts.index[1:])
         encoded = {f"{name}={level}": (column == level).astype(float) for level in levels}
         parts.append(pd.DataFrame(encoded, index=X.index))
+        if encoded:
+            categories[str(name)] = list(encoded)
         notices.append(
             f"{name}: text, encoded as {', '.join(encoded) or 'nothing (one value)'}; {reference!r} is the reference"
         )
@@ -203,7 +207,7 @@ def _encode_text(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
     if encoded_table.columns.duplicated().any():
         clash = encoded_table.columns[encoded_table.columns.duplicated()][0]
         raise TableError(f"encoding text columns gives two columns the name {clash!r}; rename one of them.")
-    return encoded_table
+    return encoded_table, categories
 
 
 def _is_number(column: pd.Series) -> bool:

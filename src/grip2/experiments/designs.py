@@ -18,6 +18,7 @@ from grip2.experiments.store import DesignRow
 from grip2.knockoffs import GaussianKnockoffs, KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.settings import with_settings
+from grip2.units import Units
 
 # Purposes of the streams of a trial.
 _DATA, _KNOCKOFFS, _ROWS = 0, 1, 2
@@ -29,7 +30,7 @@ class TrialTable(NamedTuple):
     """What a statistic scores in one trial."""
 
     X: np.ndarray  # (n, p)
-    Xk: np.ndarray  # (n, p)
+    Xk: np.ndarray  # (n, p), or (copies, n, p)
     y: np.ndarray  # (n,)
 
 
@@ -39,6 +40,7 @@ class TrialTables:
 
     tables: tuple[TrialTable, ...]
     task: str
+    units: Units
     design: DesignRow
     seconds: float  # per trial: data and knockoffs
 
@@ -48,6 +50,7 @@ class _Prepared:
     """What the trials of a design share."""
 
     population: Population
+    units: Units  # what is selected
     # X and y of a trial, with rows added where the knockoffs need more.
     rows: Callable[[int], tuple[np.ndarray, np.ndarray]]
     sampler: Callable[[np.ndarray], KnockoffSampler]  # fitted
@@ -85,16 +88,21 @@ def _make(seed: int, design: Design, group: Sequence[int], prepared: _Prepared) 
     tables = []
     for trial in group:
         X, y = prepared.rows(trial)
-        Xk = prepared.sampler(X).sample(X, rng=_rng(seed, design.key, trial, _KNOCKOFFS))
+        Xk = prepared.sampler(X).sample(
+            X, rng=_rng(seed, design.key, trial, _KNOCKOFFS), copies=design.copies
+        )
         tables.append(TrialTable(X, Xk, y))
     seconds = (time.perf_counter() - began) / len(group)
     row = _design_row(design, prepared.population, len(tables[0].X))
-    return TrialTables(tuple(tables), design.response.task, row, seconds)
+    return TrialTables(tuple(tables), design.response.task, prepared.units, row, seconds)
 
 
 def _prepare(seed: int, design: Design, data_home: Path | None) -> _Prepared:
     source = SOURCES[design.source]
     population = source.population(design.options, data_home)
+    units = Units.single(len(population.feature_names))
+    if design.grouped and population.units is not None:
+        units = Units.from_labels(list(population.units))
 
     def rows(trial: int) -> tuple[np.ndarray, np.ndarray]:
         X, y = population.draw(_rng(seed, design.data_key, trial, _DATA))
@@ -103,13 +111,13 @@ def _prepare(seed: int, design: Design, data_home: Path | None) -> _Prepared:
         return sampler_for(design, population).augment_rows(X, y, rng=_rng(seed, design.key, trial, _ROWS))
 
     def sampler(X: np.ndarray) -> KnockoffSampler:
-        return sampler_for(design, population).fit(X)
+        return sampler_for(design, population).fit(X, groups=None if units.all_single else units)
 
     if not source.shares_X:
-        return _Prepared(population, rows, sampler)
+        return _Prepared(population, units, rows, sampler)
     first = rows(0)
     fitted = sampler(first[0])
-    return _Prepared(population, (lambda _: first) if source.shares_y else rows, lambda _: fitted)
+    return _Prepared(population, units, (lambda _: first) if source.shares_y else rows, lambda _: fitted)
 
 
 def sampler_for(design: Design, population: Population) -> KnockoffSampler:
@@ -123,12 +131,16 @@ def sampler_for(design: Design, population: Population) -> KnockoffSampler:
 
 def _design_row(design: Design, population: Population, n: int) -> DesignRow:
     names = population.feature_names
-    judged = range(len(names)) if population.units is None else population.units
+    n_columns = len(names)
+    judged = range(n_columns) if population.units is None else population.units
+    if design.grouped:  # W has one entry for every unit
+        judged = list(dict.fromkeys(judged))
+        names = tuple(str(unit) for unit in judged)
     return DesignRow(
         design=design.key,
         parameters=design.parameters,
         n=n,
-        p=len(names),
+        p=n_columns,
         feature_names=tuple(names),
         units=tuple(int(unit) for unit in judged),
         truth=tuple(int(unit) for unit in population.truth),

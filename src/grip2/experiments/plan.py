@@ -51,6 +51,8 @@ class Design:
     s: str
     trials: int
     center: bool = True  # fixed-X knockoffs only: the model has an intercept
+    copies: int = 1  # knockoffs of every unit, drawn together
+    grouped: bool = False  # the units of the source are selected as wholes; otherwise columns are, judged by their units
 
     @property
     def response(self) -> type[Response]:
@@ -70,12 +72,22 @@ class Design:
     @property
     def key(self) -> str:
         """Names the data with its knockoffs; trials in a store are found by it, so it must not change."""
-        return digest({"data": self.data_key, "knockoffs": self.knockoffs, **self.sampler_settings})
+        # Settings that were added later enter only where they are not at their defaults.
+        added = {"copies": self.copies} if self.copies != 1 else {}
+        added |= {"grouped": True} if self.grouped else {}
+        return digest({"data": self.data_key, "knockoffs": self.knockoffs, **self.sampler_settings, **added})
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Everything that tells designs apart, flat."""
-        return {"source": self.source, **self.options, "knockoffs": self.knockoffs, **self.sampler_settings}
+        return {
+            "source": self.source,
+            **self.options,
+            "knockoffs": self.knockoffs,
+            **self.sampler_settings,
+            "copies": self.copies,
+            "grouped": self.grouped,
+        }
 
 
 @dataclass(frozen=True)

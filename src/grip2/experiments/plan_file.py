@@ -21,7 +21,7 @@ from grip2.statistics.registry import STATISTICS
 _TOP = ("name", "about", "setting", "seed", "trials", "batch", "fdr", "settings", "data", "method")
 _METHOD = ("name", "label", "statistic", "ensemble", "setting", "settings", "only", "trials")
 # Keys that every [[data]] block may have, beside the options of its source.
-_COMMON = ("source", "knockoffs", "s", "center", "trials")
+_COMMON = ("source", "knockoffs", "s", "center", "copies", "grouped", "trials")
 
 
 def parse_plan(text: str, file: str = "plan") -> Plan:
@@ -75,11 +75,14 @@ class _Reader:
             "knockoffs": Option(source.default_knockoffs),
             "s": Option("equi", choices=tuple(SOLVERS)),
             "center": Option(True),
+            "copies": Option(1),
+            "grouped": Option(False),
         }
         axes = {
             name: self.several(block, name, option, at) for name, option in {**source.options, **of_sampler}.items()
         }
         self.check_samplers(block, source, axes["knockoffs"], at)
+        self.check_units(source, axes, at)
         own = self.whole(block, "trials", at, default=trials, least=1)
         found = []
         for values in itertools.product(*axes.values()):
@@ -89,7 +92,8 @@ class _Reader:
                 source.check(options)
             except Grip2Error as error:
                 self.fail(str(error), at)
-            found.append(Design(source.name, options, chosen["knockoffs"], chosen["s"], own, chosen["center"]))
+            of_design = {name: chosen[name] for name in ("knockoffs", "s", "center", "copies", "grouped")}
+            found.append(Design(source.name, options, trials=own, **of_design))
         return found
 
     def check_samplers(self, block: Mapping[str, Any], source: Source, names: list[str], at: Path) -> None:
@@ -104,6 +108,17 @@ class _Reader:
                 has_s |= "s" in self.loaded(SAMPLERS, name, (*at, "knockoffs"))().get_params(deep=False)
         if "s" in block and not has_s:
             self.fail(f"s: {' and '.join(names)} knockoffs have no such setting", (*at, "s"))
+
+    def check_units(self, source: Source, axes: Mapping[str, list[Any]], at: Path) -> None:
+        """Copies must be whole numbers that every sampler can draw; groups exist where the source has units of several columns."""
+        if min(axes["copies"]) < 1:
+            self.fail(f"copies must be at least 1, got {min(axes['copies'])}", (*at, "copies"))
+        for name in axes["knockoffs"]:
+            if name != EXACT and max(axes["copies"]) > 1 and not SAMPLERS.load(name).draws_copies:
+                self.fail(f"copies: {name} knockoffs exist in one copy only", (*at, "copies"))
+        if True in axes["grouped"] and not source.has_groups:
+            with_groups = " or ".join(repr(other.name) for other in SOURCES.values() if other.has_groups)
+            self.fail(f"grouped = true needs units of several columns: source = {with_groups}", (*at, "grouped"))
 
     def methods(self, block: Mapping[str, Any], k: int, designs: list[Design]) -> list[Method]:
         at: Path = ("method", k)

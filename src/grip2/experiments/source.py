@@ -54,6 +54,8 @@ class Source(ABC):
     default_knockoffs: ClassVar[str]
     # True where the distribution of X is known, so that exact knockoffs exist; `Population.covariance` is then given.
     known_distribution: ClassVar[bool] = False
+    # True where units are groups of columns (`Population.units`).
+    has_groups: ClassVar[bool] = False
     # True where X is the same in all trials, and where y is.
     shares_X: ClassVar[bool] = False
     shares_y: ClassVar[bool] = False

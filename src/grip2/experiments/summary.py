@@ -108,7 +108,7 @@ def selected_units(row: TrialRow, design: DesignRow, level: float) -> set[int]:
     if row.W is None:
         raise Grip2Error("a failed trial has no selection.")
     units = np.asarray(design.units)
-    return set(units[row.W >= knockoff_threshold(row.W, level)].tolist())
+    return set(units[row.W >= knockoff_threshold(row.W, level, copies=design.parameters.get("copies", 1))].tolist())
 
 
 def standard_error(values: Sequence[float]) -> float:

@@ -93,7 +93,7 @@ def _computed(task: Task) -> TaskResult:
             W=importance.W,
             original=importance.original,
             knockoff=importance.knockoff,
-            selections=selections(importance.W, task.plan.fdr),
+            selections=selections(importance.W, task.plan.fdr, task.cell.design.copies),
             seconds=seconds,
             knockoff_seconds=trials.seconds,
             versions=_versions(),
@@ -107,12 +107,12 @@ def _computed(task: Task) -> TaskResult:
 
 def _importances(statistic: Statistic, trials: TrialTables, rngs: Sequence[np.random.Generator]) -> list[Importance]:
     X, _, y = trials.tables[0]
-    return statistic.importances(X, [table.Xk for table in trials.tables], y, rngs=rngs, task=trials.task)
+    return statistic.importances(X, [table.Xk for table in trials.tables], y, rngs=rngs, task=trials.task, units=trials.units)
 
 
-def selections(W: np.ndarray, levels: Sequence[float]) -> dict[str, list[int]]:
-    """Columns that the filter selects at each target fdr."""
-    return {f"{fdr:g}": np.flatnonzero(W >= knockoff_threshold(W, fdr)).tolist() for fdr in levels}
+def selections(W: np.ndarray, levels: Sequence[float], copies: int = 1) -> dict[str, list[int]]:
+    """Columns, or units of a grouped design, that the filter selects at each target fdr."""
+    return {f"{fdr:g}": np.flatnonzero(W >= knockoff_threshold(W, fdr, copies=copies)).tolist() for fdr in levels}
 
 
 def _randomness(cell: Cell, statistic: Statistic) -> str:

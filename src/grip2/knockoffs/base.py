@@ -1,12 +1,13 @@
-"""The base class of knockoff samplers: ``fit`` learns the distribution of X, ``sample`` draws knockoffs of given rows.
+"""The base class of knockoff samplers: ``fit`` learns the distribution of X, ``sample`` draws knockoff copies of given rows.
 
 Samplers never see the response.
 """
 
 from __future__ import annotations
 
+import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -15,6 +16,10 @@ from sklearn.base import BaseEstimator
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
+from grip2.units import Units
+
+# What ``fit`` takes as groups: a label for every column (columns with the same label form a unit), or the units themselves.
+Groups = Sequence[object] | np.ndarray | Units
 
 _BLOCK_BYTES = 8_000_000
 
@@ -26,10 +31,10 @@ class NumericalRepairWarning(UserWarning):
 class KnockoffSampler(BaseEstimator, ABC):
     """Base class of all samplers.
 
-    A subclass implements three methods. ``fit`` sets ``covariance_`` and ``s_``, does every factorisation once and ends
-    with ``_remember_columns``. ``_sample`` draws the knockoffs; its generator is a private stream, so that data simulated
-    from the same seed share no random numbers with their knockoffs. ``assumptions`` lists, after ``fit``, what the
-    false discovery rate guarantee rests on, in plain words.
+    A subclass implements three methods. ``fit`` sets ``covariance_`` and ends with ``_remember_columns``. ``_sample`` draws
+    the knockoffs; its generator is a private stream, so that data simulated from the same seed share no random numbers
+    with their knockoffs. ``assumptions`` lists, after ``fit``, what the false discovery rate guarantee rests on, in plain
+    words. A sampler that draws one copy only also sets ``s_`` in ``fit``; one that draws several implements ``s_for``.
 
     What a sampler can do is declared by the class attributes below; callers read them and never ask for the class.
     """
@@ -39,22 +44,29 @@ class KnockoffSampler(BaseEstimator, ABC):
     fixed_x: ClassVar[bool] = False
     # True: ``augment_rows`` adds rows to a table that has fewer than ``rows_needed``.
     augments_rows: ClassVar[bool] = False
+    # True: ``sample`` draws any number of copies that are jointly exchangeable with X. False: one copy only.
+    draws_copies: ClassVar[bool] = False
+    # True: ``fit`` takes ``groups`` of columns, and knockoffs are exchangeable unit by unit. False: single columns only.
+    draws_groups: ClassVar[bool] = False
 
     covariance_: np.ndarray
-    s_: np.ndarray
     n_features_in_: int
+    units_: Units
 
     # State after construction; ``_remember_columns`` changes both.
     _fitted: bool = False
     _fitted_names: list[str] | None = None
 
     @abstractmethod
-    def fit(self, X: np.ndarray, y: None = None) -> Self:
-        """Learn what ``sample`` needs. ``y`` is ignored; scikit-learn's pipelines pass it."""
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+        """Learn what ``sample`` needs. ``y`` is ignored; scikit-learn's pipelines pass it.
+
+        ``groups`` holds a label for every column: columns with the same label form a unit. None: every column is a unit.
+        """
 
     @abstractmethod
-    def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw knockoffs of the rows of ``X``."""
+    def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
+        """(copies, n, p) knockoff copies of the rows of ``X``; ``copies`` is 1 unless ``draws_copies`` is True."""
 
     @abstractmethod
     def assumptions(self) -> list[str]:
@@ -71,22 +83,78 @@ class KnockoffSampler(BaseEstimator, ABC):
         """
         return X, y
 
-    def sample(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
-        """One knockoff copy of ``X``: same shape, drawn without looking at any response."""
+    def sample(self, X: np.ndarray, *, rng: np.random.Generator, copies: int = 1) -> np.ndarray:
+        """Knockoff copies of ``X``, drawn without looking at any response: (n, p) for one, (copies, n, p) for several.
+
+        Several copies are drawn together: permuting the members of a unit, its original among them, does not change the
+        joint distribution. Copies of separate calls are independent given X and do not have this property.
+        """
         who = type(self).__name__
+        self.check_can_draw(copies=copies)
         if not self._fitted:
             raise Grip2Error(f"{who}: call fit before sample.")
         self._check_names(X, who)
         X = as_matrix(X, who)
         if X.shape[1] != self.n_features_in_:
             raise Grip2Error(f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {X.shape}.")
-        return self._sample(X, stream(rng, "knockoffs"))
+        drawn = self._sample(X, stream(rng, "knockoffs"), int(copies))
+        return np.asarray(drawn[0] if copies == 1 else drawn)
 
-    def _remember_columns(self, X: object, p: int) -> None:
+    def check_can_draw(self, *, copies: int = 1, groups: Groups | None = None) -> None:
+        """Raise if this sampler cannot draw so many copies, or takes no groups; needs no ``fit``."""
+        who = type(self).__name__
+        if not isinstance(copies, numbers.Integral) or isinstance(copies, bool) or copies < 1:
+            raise Grip2Error(f"{who}: copies must be a whole number of at least 1, got {copies!r}.")
+        if copies > 1 and not self.draws_copies:
+            what = "fixed-X knockoffs exist for one copy only" if self.fixed_x else "this sampler draws one copy only"
+            raise Grip2Error(
+                f"{who}: {what}, got copies={copies}. Use copies=1, or GaussianKnockoffs or CopulaKnockoffs, "
+                "which draw several."
+            )
+        if groups is not None and not self.draws_groups:
+            raise Grip2Error(
+                f"{who}: this sampler draws knockoffs of single columns only, got groups. Leave groups out, or use "
+                "GaussianKnockoffs or CopulaKnockoffs, which take them."
+            )
+
+    @property
+    def s_(self) -> np.ndarray:
+        """``s_for(1)``: S in ``Cov(X, Xk) = Sigma - S`` of a single copy."""
+        return self.s_for(1)
+
+    @s_.setter
+    def s_(self, s: np.ndarray) -> None:
+        self._s_of_one_copy = s
+
+    def s_for(self, copies: int = 1) -> np.ndarray:
+        """S of so many copies: its diagonal (p,) for single columns, with groups the block-diagonal matrix (p, p)."""
+        self.check_can_draw(copies=copies)
+        return self._s_of_one_copy
+
+    def own_correlation(self, copies: int = 1) -> np.ndarray:
+        """(p,) correlation of every column with its own knockoff, ``1 - S_jj / Sigma_jj``: near 1 means no power.
+
+        More copies need a smaller S, so it grows with ``copies``. On the scale on which the sampler works: normal scores
+        for copula knockoffs.
+        """
+        s = self.s_for(copies)
+        return np.asarray(1.0 - (s if s.ndim == 1 else np.diag(s)) / np.diag(self.covariance_))
+
+    def _remember_columns(self, X: object, p: int, units: Units | None = None) -> None:
         """Mark the sampler as fitted on these columns; ``sample`` refuses a table with other names or another order."""
         self.n_features_in_ = p
+        self.units_ = Units.single(p) if units is None else units
         self._fitted_names = _column_names(X)
         self._fitted = True
+
+    def _about_units(self) -> list[str]:
+        """One sentence for ``assumptions`` if units have several columns."""
+        if self.units_.all_single:
+            return []
+        return [
+            "Knockoffs are exchangeable with X unit by unit, not column by column: what is found is a unit, and not which "
+            "of its columns."
+        ]
 
     def _check_names(self, X: object, who: str) -> None:
         fitted, given = self._fitted_names, _column_names(X)
@@ -164,8 +232,22 @@ def column_list(X: object, columns: np.ndarray, limit: int = 5) -> str:
     return f"column{'s' if len(columns) > 1 else ''} {', '.join(shown)}{more}"
 
 
-def row_blocks(X: np.ndarray) -> Iterator[slice]:
-    """Slices of consecutive rows, each so small that a few float64 copies of it need little memory beside X."""
-    step = max(64, _BLOCK_BYTES // (8 * X.shape[1]))
+def units_from(groups: Groups | None, p: int, who: str) -> Units:
+    """The units of p columns: those given, one for every label, or every column by itself."""
+    if groups is None:
+        return Units.single(p)
+    units = groups if isinstance(groups, Units) else None
+    shape = (units.n_columns,) if units is not None else np.shape(np.asarray(groups, dtype=object))
+    if shape != (p,):
+        raise Grip2Error(
+            f"{who}: groups must hold a label for each of the {p} columns, got shape {shape}. Columns with the same label "
+            "form a unit."
+        )
+    return Units.from_labels(list(groups)) if units is None else units  # type: ignore[arg-type]
+
+
+def row_blocks(X: np.ndarray, copies: int = 1) -> Iterator[slice]:
+    """Slices of consecutive rows, each so small that a few float64 arrays per copy of it need little memory beside X."""
+    step = max(64, _BLOCK_BYTES // (8 * X.shape[1] * copies))
     for start in range(0, len(X), step):
         yield slice(start, min(start + step, len(X)))

@@ -1,51 +1,140 @@
-"""The distribution of Xk given X for jointly Gaussian (X, Xk): factorised once, sampled any number of times (appendix B.1)."""
+"""The distribution of knockoff copies given X, all jointly Gaussian: factorised once, sampled any number of times (appendix B.1).
+
+Let S be diagonal, or block-diagonal with one block for every unit. Members (the original and its m copies) are jointly
+exchangeable, unit by unit, if all have covariance Sigma and any two of them have cross-covariance Sigma - S: permuting the
+members of a unit then leaves the joint covariance unchanged, because off its blocks Sigma - S equals Sigma. Given X, each copy
+must have mean ``X - (X - mean) Sigma^-1 S`` and covariance ``2S - S Sigma^-1 S``, and two copies the covariance
+``S - S Sigma^-1 S``. This exists if (m + 1)/m Sigma - S is positive semidefinite (Gimenez and Zou, 2019).
+"""
 
 from __future__ import annotations
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, eigh
 
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import NumericalRepairWarning
+from grip2.knockoffs.base import KnockoffSampler, NumericalRepairWarning
+from grip2.knockoffs.s_matrix import choose_s
 from grip2.knockoffs.s_matrix._scale import cholesky_factor
+from grip2.units import Units
 
 # The first jitter tried and the largest one accepted, relative to the conditional variances.
 _FIRST_JITTER, _LAST_JITTER = 1e-12, 1e-4
 
 
 class ConditionalGaussian:
-    """``Xk | X ~ N(X - (X - mean) A, C C^T)`` with ``A = Sigma^-1 S`` and ``C C^T = 2S - S Sigma^-1 S``.
+    """Copies drawn together: ``copy_k = X - (X - mean) A + U C^T + (e_k - e_mean) L^T`` with ``A = Sigma^-1 S``.
 
-    Then Cov(Xk) = Sigma and Cov(X, Xk) = Sigma - S whenever Cov(X) = Sigma: exact for normal X.
+    U and e_1 .. e_m are independent standard normal rows, e_mean is the mean of the e_k, ``L L^T = S`` and
+    ``C C^T = (m + 1)/m S - S Sigma^-1 S``. The deviations of the e_k from their mean have variance 1 - 1/m and covariance
+    -1/m, so copies have the conditional covariances that the text above asks for. For one copy the last term is zero and
+    no e is drawn. ``S`` is (p,), the diagonal, or (p, p).
     """
 
-    def __init__(self, mean: np.ndarray, Sigma: np.ndarray, s: np.ndarray, *, who: str) -> None:
-        self.mean = mean
+    def __init__(self, mean: np.ndarray, Sigma: np.ndarray, S: np.ndarray, *, copies: int = 1, who: str) -> None:
+        self.mean, self.S, self.copies = mean, S, copies
+        full = np.diag(S) if S.ndim == 1 else S
         # A = Solve(Sigma, S), solved on the correlation scale so that accuracy does not depend on the columns' units.
         root = np.sqrt(np.diag(Sigma))
-        solved = cho_solve(cho_factor(Sigma / root[:, None] / root, lower=True), np.diag(s / root))
+        solved = cho_solve(cho_factor(Sigma / root[:, None] / root, lower=True), full / root[:, None])
         self.A = solved / root[:, None]
-        M = -s[:, None] * self.A
-        M[np.diag_indices_from(M)] += 2 * s
+        M = (copies + 1) / copies * full - (S[:, None] * self.A if S.ndim == 1 else S @ self.A)
         self.C, self.jitter = jittered_cholesky((M + M.T) / 2, who=who)
+        # (p,) where S is diagonal; not used for one copy.
+        self.L = np.sqrt(S) if S.ndim == 1 else _root(S) if copies > 1 else S
 
     def astype(self, dtype: np.dtype) -> ConditionalGaussian:
         """The same distribution with arrays of another precision, for one call of ``sample``."""
-        copy = object.__new__(ConditionalGaussian)
-        copy.mean, copy.A, copy.C = (array.astype(dtype, copy=False) for array in (self.mean, self.A, self.C))
-        copy.jitter = self.jitter
-        return copy
+        law = object.__new__(ConditionalGaussian)
+        law.mean, law.S, law.A, law.C, law.L = (
+            array.astype(dtype, copy=False) for array in (self.mean, self.S, self.A, self.C, self.L)
+        )
+        law.copies, law.jitter = self.copies, self.jitter
+        return law
 
     def draw(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Knockoffs of some rows: ``X - (X - mean) A + U C^T``."""
-        noise = rng.standard_normal(X.shape, dtype=self.A.dtype.type)
+        """(copies, rows, p) copies of some rows. Random numbers are used row by row, so blocks of rows leave no trace."""
+        n, p = X.shape
+        noise = rng.standard_normal((n, 1 if self.copies == 1 else 1 + self.copies, p), dtype=self.A.dtype.type)
         # C^T, not C: with C the covariance of the noise would be C^T C, which is not M.
-        drawn = noise @ self.C.T
-        drawn += X
-        drawn -= (X - self.mean) @ self.A
-        return np.asarray(drawn)
+        common = noise[:, 0] @ self.C.T
+        common += X
+        common -= (X - self.mean) @ self.A
+        if self.copies == 1:
+            return np.asarray(common[np.newaxis])
+        deviations = noise[:, 1:]
+        deviations -= deviations.mean(axis=1, keepdims=True)
+        drawn = np.empty((self.copies, n, p), common.dtype)
+        for k in range(self.copies):
+            own = deviations[:, k]
+            np.add(common, own * self.L if self.L.ndim == 1 else own @ self.L.T, out=drawn[k])
+        return drawn
+
+
+class KnockoffLaws:
+    """The distribution of the knockoffs for every number of copies that is asked for; each is solved and factorised once.
+
+    ``s`` is a sampler's parameter: the name of a solver, or the values. A name that no solver has and values that fit no
+    copy are refused at once; the solver runs when a number of copies is asked for the first time.
+    """
+
+    def __init__(self, mean: np.ndarray, Sigma: np.ndarray, s: str | np.ndarray, units: Units, *, who: str) -> None:
+        self._mean, self._Sigma, self._s, self._who = mean, Sigma, s, who
+        self._groups = None if units.all_single else units
+        self._made: dict[int, ConditionalGaussian] = {}
+        self._check()
+
+    def _check(self) -> None:
+        if isinstance(self._s, str):
+            pair = None if self._groups is None else Units(np.zeros(2, dtype=np.intp))
+            choose_s(self._s, np.eye(2), who=self._who, groups=pair)
+        else:
+            choose_s(self._s, self._Sigma, who=self._who, groups=self._groups)
+
+    def for_copies(self, copies: int) -> ConditionalGaussian:
+        """The distribution of so many copies given X."""
+        if copies not in self._made:
+            S = choose_s(self._s, self._Sigma, who=self._who, copies=copies, groups=self._groups)
+            self._made[copies] = ConditionalGaussian(self._mean, self._Sigma, S, copies=copies, who=self._who)
+        return self._made[copies]
+
+    @property
+    def jitter(self) -> float:
+        """The largest jitter of any number of copies asked for so far."""
+        return max((law.jitter for law in self._made.values()), default=0.0)
+
+
+class JointCopiesSampler(KnockoffSampler):
+    """Samplers whose copies are Gaussian given X, on a scale of their own; ``fit`` sets ``_laws``."""
+
+    draws_copies: ClassVar[bool] = True
+    draws_groups: ClassVar[bool] = True
+
+    _laws: KnockoffLaws
+
+    def s_for(self, copies: int = 1) -> np.ndarray:
+        """S of so many copies: its diagonal (p,) for single columns, with groups the block-diagonal matrix (p, p).
+
+        The first call for a number of copies solves and factorises; a sampler that is pickled afterwards keeps the result.
+        """
+        self.check_can_draw(copies=copies)
+        return self._laws.for_copies(copies).S
+
+    @property
+    def jitter_(self) -> float:
+        """The largest jitter of any number of copies asked for so far."""
+        return self._laws.jitter
+
+
+def _root(S: np.ndarray) -> np.ndarray:
+    """L with ``L L^T = S`` for a positive semidefinite S, singular or not."""
+    root = np.sqrt(np.diag(S))
+    scale = np.where(root > 0, root, 1.0)
+    values, vectors = eigh(S / scale[:, None] / scale)
+    return np.asarray(scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))  # clips rounding error only
 
 
 def jittered_cholesky(M: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
@@ -78,6 +167,6 @@ def jittered_cholesky(M: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
             "covariance of the knockoffs. Their variances are too large by at most that fraction, and the effect on the "
             "false discovery rate is of that size.",
             NumericalRepairWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
     return C, jitter

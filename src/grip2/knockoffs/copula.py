@@ -12,8 +12,8 @@ from scipy.special import ndtr, ndtri
 
 from grip2._random import generator_from, stream
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import KnockoffSampler, as_matrix, row_blocks
-from grip2.knockoffs.conditional import ConditionalGaussian
+from grip2.knockoffs.base import Groups, as_matrix, row_blocks, units_from
+from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     Scatter,
     check_not_constant,
@@ -27,7 +27,6 @@ from grip2.knockoffs.covariance import (
 from grip2.knockoffs.gaussian import repairs
 from grip2.knockoffs.latent import Cells, latent_moments
 from grip2.knockoffs.marginals import learn_marginal
-from grip2.knockoffs.s_matrix import choose_s
 
 # Correlations of latent normal scores are estimated from at most this many rows: the standard error is about 1 / sqrt(10,000).
 _LATENT_ROWS = 10_000
@@ -35,13 +34,14 @@ _LATENT_ROWS = 10_000
 _SWEEPS = 10
 
 
-class CopulaKnockoffs(KnockoffSampler):
+class CopulaKnockoffs(JointCopiesSampler):
     """Second-order knockoffs of the normal scores, mapped back to the observed marginal distributions.
 
     Parameters
     ----------
     s : {"mvr", "maxent", "sdp", "equi"} or array
-        The solver that chooses the diagonal of S, or its values on the scale of the normal scores.
+        The solver that chooses S, or its values on the scale of the normal scores: the diagonal, or with groups the
+        block-diagonal matrix.
     extra_shrinkage : float
         Added to Ledoit-Wolf's weight on ``mu I`` (appendix B.2; the paper calls it small and gives no value). Has no
         effect where ``shrinkage`` does not use Ledoit-Wolf. 0.01 keeps the smallest eigenvalue of a collinear table
@@ -71,11 +71,25 @@ class CopulaKnockoffs(KnockoffSampler):
 
     Attributes
     ----------
-    covariance_, s_ : covariance and diagonal of S on the scale of the normal scores.
+    covariance_ : covariance of the normal scores.
+    s_ : S of one copy on the same scale, its diagonal or with groups the whole matrix; ``s_for(copies)`` gives it for
+        several copies.
+    units_ : the units of columns.
     shrinkage_ : total weight on zero correlation in ``covariance_``.
     discrete_columns_ : (p,) bool, the columns whose knockoffs take observed values only.
     spiked_columns_ : (p,) bool, the continuous columns with a value that 1 % of the rows or more share.
-    ridge_, jitter_ : relative size of the numerical repairs, 0.0 when none was needed.
+    ridge_, jitter_ : relative size of the numerical repairs, 0.0 when none was needed. The factorisation, and with it any
+        jitter, happens when a number of copies is first asked for, by ``sample`` or ``s_for``.
+
+    Notes
+    -----
+    Why the members (X and its copies) are jointly exchangeable, unit by unit, if the model holds: then ``X = F(Z)`` with
+    normal scores Z of covariance Sigma and one increasing function for each column. The scores drawn from their
+    distribution given X (determined by X in continuous columns, drawn from their cells by the Gibbs sampler in the others)
+    are again normal with covariance Sigma. Copies of the scores are jointly exchangeable with them (``conditional.py``),
+    and every member, X included, is the same function F of its scores, applied column by column: a permutation of members
+    of a unit passes through it. For this all copies must start from the same draw of the scores. With a draw of its own
+    each copy would still be a valid knockoff, but the copies would not be jointly exchangeable with X.
     """
 
     def __init__(
@@ -92,8 +106,11 @@ class CopulaKnockoffs(KnockoffSampler):
         self.clip = clip
         self.shrinkage = shrinkage
 
-    def fit(self, X: np.ndarray, y: None = None) -> Self:
-        """Estimate the marginal distributions and the covariance of the normal scores, choose s, factorise."""
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+        """Estimate the marginal distributions and the covariance of the normal scores.
+
+        ``groups`` holds a label for every column: columns with the same label form a unit. None: every column is a unit.
+        """
         who = type(self).__name__
         self._check_parameters(who)
         matrix = as_matrix(X, who)
@@ -101,17 +118,16 @@ class CopulaKnockoffs(KnockoffSampler):
             raise Grip2Error(f"{who}: at least two rows are needed, got {len(matrix)}.")
         check_not_constant(X, *mean_and_scale(matrix), who)
         p = matrix.shape[1]
+        units = units_from(groups, p, who)
         observed = self.discrete != "interpolate"
         self.marginals_ = [learn_marginal(matrix[:, j], discrete=observed) for j in range(p)]
         self.discrete_columns_ = np.array([marginal.discrete for marginal in self.marginals_])
         self.spiked_columns_ = np.array([marginal.spiked for marginal in self.marginals_])
         Sigma, self.shrinkage_ = shrink_by(self.shrinkage, self._moments(matrix), self.extra_shrinkage)
         self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
-        self.s_ = choose_s(self.s, self.covariance_, who=who)
         self._precision = np.linalg.inv(self.covariance_) if self._latent() else None
-        self._law = ConditionalGaussian(np.zeros(p), self.covariance_, self.s_, who=who)
-        self.jitter_ = self._law.jitter
-        self._remember_columns(X, p)
+        self._laws = KnockoffLaws(np.zeros(p), self.covariance_, self.s, units, who=who)
+        self._remember_columns(X, p, units)
         return self
 
     def _check_parameters(self, who: str) -> None:
@@ -157,16 +173,18 @@ class CopulaKnockoffs(KnockoffSampler):
         # it gets the clipped tail.
         return Cells(columns, ndtri(np.minimum(low, 1 - self.clip)), ndtri(np.maximum(high, self.clip)))
 
-    def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        out = np.empty(X.shape, X.dtype)
+    def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
+        law = self._laws.for_copies(copies)
+        out = np.empty((copies, *X.shape), X.dtype)
         ranks, noise, hidden = rng.spawn(3)
-        for block in row_blocks(X):
+        for block in row_blocks(X, copies):
             Z = self._ranked(X[block], ranks)
             if self._precision is not None:
                 self._cells(X[block]).draw(Z, self._precision, _SWEEPS, hidden)
-            U = ndtr(self._law.draw(Z, noise))
+            U = ndtr(law.draw(Z, noise))
             for j, marginal in enumerate(self.marginals_):
-                out[block, j] = marginal.from_uniform(U[:, j])
+                for k in range(copies):
+                    out[k, block, j] = marginal.from_uniform(U[k, :, j])
         return out
 
     def assumptions(self) -> list[str]:
@@ -188,4 +206,4 @@ class CopulaKnockoffs(KnockoffSampler):
             texts.append(
                 f"{count}: tied values get random ranks, so their dependence comes out too weak, however many rows there are."
             )
-        return texts + repairs(self.ridge_, self.jitter_)
+        return texts + self._about_units() + repairs(self.ridge_, self.jitter_)

@@ -12,7 +12,7 @@ from scipy.linalg import eigh, qr
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import KnockoffSampler, as_matrix, column_list, refuse_constant
+from grip2.knockoffs.base import Groups, KnockoffSampler, as_matrix, column_list, refuse_constant, units_from
 from grip2.knockoffs.s_matrix import choose_s
 
 # Pivots of the QR decomposition below this fraction of the largest count as zero.
@@ -20,7 +20,7 @@ _RANK_TOLERANCE = 1e-6
 
 
 class FixedXKnockoffs(KnockoffSampler):
-    """Knockoffs with ``Xk'Xk = X'X`` and ``X'Xk = X'X - diag(s)``, as in the R package's ``create.fixed``.
+    """Knockoffs with ``Xk'Xk = X'X`` and ``X'Xk = X'X - n S``, as in the R package's ``create.fixed``; one copy only.
 
     Exact, without any assumption on X, when ``y = X beta + Gaussian noise`` and the statistic depends on the data only
     through ``[X, Xk]'[X, Xk]`` and ``[X, Xk]'y``. Neural statistics do not, and no proof covers them.
@@ -28,7 +28,8 @@ class FixedXKnockoffs(KnockoffSampler):
     Parameters
     ----------
     s : {"equi", "sdp", "mvr", "maxent"} or array
-        The solver that chooses s, on columns scaled to length one, or the values of s in units of ``X'X / n``.
+        The solver that chooses S, on columns scaled to length one, or its values in units of ``X'X / n``: the diagonal,
+        or with groups the block-diagonal matrix.
     center : bool
         True: the model has an intercept. Columns are centred first and their means are added back at the end; the
         identities hold for the centred and for the original matrices. Needs one row more: n >= 2p + 1.
@@ -40,11 +41,14 @@ class FixedXKnockoffs(KnockoffSampler):
 
     Attributes
     ----------
-    covariance_, s_ : ``X'X / n`` of the (centred) columns, and s in the same units.
+    covariance_, s_ : ``X'X / n`` of the (centred) columns, and S in the same units: its diagonal, or with groups the whole
+        matrix.
+    units_ : the units of columns.
     """
 
     fixed_x: ClassVar[bool] = True
     augments_rows: ClassVar[bool] = True
+    draws_groups: ClassVar[bool] = True
 
     def __init__(self, s: str | np.ndarray = "equi", center: bool = True) -> None:
         self.s = s
@@ -82,11 +86,15 @@ class FixedXKnockoffs(KnockoffSampler):
         middle = response.mean() if self.center else 0.0
         return np.vstack([centred.astype(matrix.dtype), zeros]), np.concatenate([response, middle + noise])
 
-    def fit(self, X: np.ndarray, y: None = None) -> Self:
-        """Scale the columns to length one, decompose the matrix, choose s."""
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+        """Scale the columns to length one, decompose the matrix, choose S.
+
+        ``groups`` holds a label for every column: columns with the same label form a unit. None: every column is a unit.
+        """
         who = type(self).__name__
         matrix = as_matrix(X, who)
         n, p = matrix.shape
+        units = units_from(groups, p, who)
         self._check_rows(n, p)
         Y = matrix.astype(float)
         self._mean = Y.mean(axis=0) if self.center else np.zeros(p)
@@ -99,17 +107,18 @@ class FixedXKnockoffs(KnockoffSampler):
         Y /= self._norms
         self._U, D, Vt = np.linalg.svd(Y, full_matrices=False)
         G = (Vt.T * D**2) @ Vt
-        s = choose_s(self._scaled_s(n, p), (G + G.T) / 2, who=who)
-        # Xk = X - X G^-1 diag(s) + U_perp C, C'C = 2S - S G^-1 S (appendix B.3). X G^-1 = U D^-1 V'.
-        self._shift = (Vt / D[:, None]) * s
-        M = 2 * np.diag(s) - self._shift.T @ self._shift
+        S = choose_s(self._scaled_s(n, p), (G + G.T) / 2, who=who, groups=None if units.all_single else units)
+        # Xk = X - X G^-1 S + U_perp C, C'C = 2S - S G^-1 S (appendix B.3). X G^-1 = U D^-1 V'.
+        whitened = Vt / D[:, None]
+        self._shift = whitened * S if S.ndim == 1 else whitened @ S
+        M = 2 * (np.diag(S) if S.ndim == 1 else S) - self._shift.T @ self._shift
         eigenvalues, vectors = eigh((M + M.T) / 2)
         self._C = np.sqrt(np.maximum(eigenvalues, 0.0))[:, None] * vectors.T  # clips rounding error only
         self._X = matrix.copy()
         self._directions = _constant_directions(matrix) if self.center else np.zeros((n, 0))
         self.covariance_ = G * np.outer(self._norms, self._norms) / n
-        self.s_ = s * self._norms**2 / n
-        self._remember_columns(X, p)
+        self.s_ = S * self._scale_of(S) / n
+        self._remember_columns(X, p, units)
         return self
 
     def _scaled_s(self, n: int, p: int) -> str | np.ndarray:
@@ -117,7 +126,11 @@ class FixedXKnockoffs(KnockoffSampler):
         if isinstance(self.s, str):
             return self.s
         values = np.asarray(self.s, dtype=float)
-        return values * n / self._norms**2 if values.shape == (p,) else values
+        return values * n / self._scale_of(values) if values.shape in ((p,), (p, p)) else values
+
+    def _scale_of(self, S: np.ndarray) -> np.ndarray:
+        """What S, a diagonal or a matrix, is multiplied by to undo the scaling of columns to length one."""
+        return np.asarray(self._norms**2 if S.ndim == 1 else np.outer(self._norms, self._norms))
 
     def _check_rows(self, n: int, p: int) -> None:
         if n < p + self.center:
@@ -127,7 +140,7 @@ class FixedXKnockoffs(KnockoffSampler):
                 "Use CopulaKnockoffs or GaussianKnockoffs, which have no such limit."
             )
 
-    def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
         who = type(self).__name__
         n, p = X.shape
         if X.shape != self._X.shape or not np.array_equal(X, self._X):
@@ -143,7 +156,7 @@ class FixedXKnockoffs(KnockoffSampler):
         Xk += complement @ self._C
         Xk *= self._norms
         Xk += X
-        return np.asarray(Xk, dtype=X.dtype)
+        return np.asarray(Xk, dtype=X.dtype)[np.newaxis]
 
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""
@@ -153,6 +166,7 @@ class FixedXKnockoffs(KnockoffSampler):
             + ", with independent Gaussian noise of constant variance.",
             "The statistic depends on the data only through Gram matrices (lasso, least squares): "
             "with a neural statistic there is no proof.",
+            *self._about_units(),
         ]
 
 

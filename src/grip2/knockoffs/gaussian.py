@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import KnockoffSampler, as_matrix, row_blocks
-from grip2.knockoffs.conditional import ConditionalGaussian
+from grip2.knockoffs.base import Groups, as_matrix, row_blocks, units_from
+from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     check_shrinkage,
     mean_and_scale,
@@ -16,10 +16,9 @@ from grip2.knockoffs.covariance import (
     shrunk_covariance,
     stabilised,
 )
-from grip2.knockoffs.s_matrix import choose_s
 
 
-class GaussianKnockoffs(KnockoffSampler):
+class GaussianKnockoffs(JointCopiesSampler):
     """Second-order Gaussian knockoffs; exact for normal X with known mean and covariance, approximate otherwise.
 
     Parameters
@@ -27,7 +26,8 @@ class GaussianKnockoffs(KnockoffSampler):
     mean, covariance : array or None
         Mean and covariance of the rows of X. None: estimated in ``fit`` (sample mean; covariance shrunk by ``shrinkage``).
     s : {"mvr", "maxent", "sdp", "equi"} or array
-        The solver that chooses the diagonal of S, or its values in the units of the covariance.
+        The solver that chooses S, or its values in the units of the covariance: the diagonal, or with groups the
+        block-diagonal matrix.
     shrinkage : {"least", "ledoit_wolf"}
         How an estimated covariance is shrunk toward zero correlation, on the correlation scale.
 
@@ -38,9 +38,12 @@ class GaussianKnockoffs(KnockoffSampler):
 
     Attributes
     ----------
-    mean_, covariance_, s_ : what the knockoffs were built with, numerical repairs included.
+    mean_, covariance_ : what the knockoffs were built with, numerical repairs included.
+    s_ : S of one copy, its diagonal or with groups the whole matrix; ``s_for(copies)`` gives it for several copies.
+    units_ : the units of columns.
     shrinkage_ : weight on the shrinkage target in ``covariance_``; None if the covariance was given.
-    ridge_, jitter_ : relative size of the numerical repairs, 0.0 when none was needed.
+    ridge_, jitter_ : relative size of the numerical repairs, 0.0 when none was needed. The factorisation, and with it any
+        jitter, happens when a number of copies is first asked for, by ``sample`` or ``s_for``.
     """
 
     def __init__(
@@ -55,12 +58,13 @@ class GaussianKnockoffs(KnockoffSampler):
         self.s = s
         self.shrinkage = shrinkage
 
-    def fit(self, X: np.ndarray, y: None = None) -> Self:
-        """Estimate what was not given, choose s, factorise."""
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+        """Estimate what was not given. ``groups`` holds a label for every column; None: every column is a unit."""
         who = type(self).__name__
         check_shrinkage(self.shrinkage, who)
         matrix = as_matrix(X, who)
         p = matrix.shape[1]
+        units = units_from(groups, p, who)
         if self.covariance is None:
             estimate = shrunk_covariance(X, shrinkage=self.shrinkage, who=who)
             mean, Sigma = estimate.mean, estimate.covariance
@@ -81,17 +85,15 @@ class GaussianKnockoffs(KnockoffSampler):
             self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
         except ValueError as error:
             raise Grip2Error(f"{who}: covariance: {str(error).removeprefix('Sigma: ')}") from None
-        self.s_ = choose_s(self.s, self.covariance_, who=who)
-        self._law = ConditionalGaussian(self.mean_, self.covariance_, self.s_, who=who)
-        self.jitter_ = self._law.jitter
-        self._remember_columns(X, p)
+        self._laws = KnockoffLaws(self.mean_, self.covariance_, self.s, units, who=who)
+        self._remember_columns(X, p, units)
         return self
 
-    def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        law = self._law.astype(X.dtype)
-        out = np.empty(X.shape, X.dtype)
-        for block in row_blocks(X):
-            out[block] = law.draw(X[block], rng)
+    def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
+        law = self._laws.for_copies(copies).astype(X.dtype)
+        out = np.empty((copies, *X.shape), X.dtype)
+        for block in row_blocks(X, copies):
+            out[:, block] = law.draw(X[block], rng)
         return out
 
     def assumptions(self) -> list[str]:
@@ -108,7 +110,7 @@ class GaussianKnockoffs(KnockoffSampler):
             texts.append(f"Its covariance was {shrinkage_sentence(self.shrinkage_)}")
         if self.mean is None:
             texts.append("Its mean was estimated from the same rows.")
-        return texts + repairs(self.ridge_, self.jitter_)
+        return texts + self._about_units() + repairs(self.ridge_, self.jitter_)
 
 
 def repairs(ridge: float, jitter: float) -> list[str]:

@@ -1,4 +1,4 @@
-"""The augmented table [X, Xk] that every statistic is fitted to."""
+"""Helpers of statistics that are fitted to the table of all members."""
 
 from __future__ import annotations
 
@@ -9,21 +9,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from grip2.standardise import standardise
+from grip2.symmetry import Members
 
 # Tables below this many entries make matrix products too small to share between threads.
 ONE_THREAD_BELOW = 4_000_000
-
-Pair = tuple[np.ndarray, np.ndarray]
-
-
-def augmented_columns(X: np.ndarray, Xk: np.ndarray, dtype: type = np.float64) -> np.ndarray:
-    """Columns of ``[X, Xk]``, each to mean 0 and deviation 1: without it 0/1 columns have no power."""
-    p = X.shape[1]
-    Z = np.empty((len(X), 2 * p), dtype=dtype)
-    Z[:, :p] = standardise(X)
-    Z[:, p:] = standardise(Xk)
-    return Z
 
 
 def threads_for(Z: np.ndarray) -> AbstractContextManager[Any]:
@@ -31,8 +20,6 @@ def threads_for(Z: np.ndarray) -> AbstractContextManager[Any]:
     return threadpool_limits(1, user_api="blas") if Z.size < ONE_THREAD_BELOW else nullcontext()
 
 
-def distinct(pairs: Sequence[Pair]) -> Sequence[Pair]:
-    """One pair where all are the same arrays (members of an ensemble), else all of them."""
-    first = pairs[0]
-    same = all(X is first[0] and Xk is first[1] for X, Xk in pairs)
-    return pairs[:1] if same else pairs
+def distinct(draws: Sequence[Members]) -> Sequence[Members]:
+    """One draw where all are the same (members of an ensemble), else all of them."""
+    return draws[:1] if all(members is draws[0] for members in draws) else draws

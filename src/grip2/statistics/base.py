@@ -1,7 +1,7 @@
-"""What a knockoff statistic is: hyper-parameters, and one method that scores every feature and its knockoff.
+"""What a knockoff statistic is: hyper-parameters, and one method that scores all members of every unit.
 
-``importance`` is the only entry point. It checks the input, swaps random pairs, calls the subclass and swaps back, so that no
-author can forget the swap on which the guarantee rests.
+``importance`` is the only entry point. It checks the input, puts the members of every unit in random order, calls the subclass
+and puts the scores back in place, so that no author can forget the random order on which the guarantee rests.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from grip2.progress import Progress, share_progress
 from grip2.responses import Response, response_from, tasks
 from grip2.result import Importance
 from grip2.statistics.paper_settings import paper_settings
-from grip2.symmetry import draw_swap, swap_pairs
+from grip2.symmetry import Members, draw_order, shuffled
+from grip2.units import Layout, Units
 
 
 class Statistic(BaseEstimator, ABC):
     """Base of all statistics. The constructor stores hyper-parameters and nothing else.
 
     A subclass implements ``_importance``; it may assume finite floating-point arrays of one shape and an encoded response
-    (`grip2.responses`). Larger importance means more evidence; the two members of a pair must be scored by the same rule.
+    (`grip2.responses`). Larger importance means more evidence; all members of a unit must be scored by the same rule.
     What a statistic can do beyond that is declared by the attributes below.
     """
 
-    # True for statistics that see the data only through [X, Xk]'[X, Xk] and [X, Xk]'y: the fixed-X guarantee needs it.
+    # True for statistics that see the data only through Z'Z and Z'y, Z the table of all members: the fixed-X guarantee
+    # needs it.
     gram_based: ClassVar[bool] = False
     # True for statistics that gain from scoring several knockoff draws, or members of an ensemble, in one call.
     batches_draws: ClassVar[bool] = False
@@ -50,8 +52,8 @@ class Statistic(BaseEstimator, ABC):
         """
         return cls(**paper_settings(setting, cls.paper_tunes, who=cls.__name__))
 
-    def draws_together(self, n_rows: int, n_features: int) -> int:
-        """How many knockoff copies it pays to score in one call of `importances`; 1 where nothing is shared."""
+    def draws_together(self, n_rows: int, layout: Layout) -> int:
+        """How many knockoff draws it pays to score in one call of `importances`; 1 where nothing is shared."""
         return 1
 
     def sized(self, n_rows: int) -> Self:
@@ -70,10 +72,14 @@ class Statistic(BaseEstimator, ABC):
         *,
         rng: np.random.Generator,
         task: str = "regression",
+        units: Units | None = None,
         progress: Progress | None = None,
     ) -> Importance:
-        """Importance of every column of ``X`` and of its knockoff in ``Xk`` for predicting ``y``."""
-        return self.importances(X, [Xk], y, rngs=[rng], task=task, progress=progress)[0]
+        """Importance of every unit of ``X`` (n, p) and of its knockoffs ``Xk``, (n, p) or (copies, n, p), for ``y``.
+
+        Every column is a unit unless ``units`` says otherwise.
+        """
+        return self.importances(X, [Xk], y, rngs=[rng], task=task, units=units, progress=progress)[0]
 
     def importances(
         self,
@@ -83,6 +89,7 @@ class Statistic(BaseEstimator, ABC):
         *,
         rngs: Sequence[np.random.Generator],
         task: str = "regression",
+        units: Units | None = None,
         progress: Progress | None = None,
     ) -> list[Importance]:
         """`importance` on several knockoff draws of one ``X``; a statistic may compute them together.
@@ -91,47 +98,48 @@ class Statistic(BaseEstimator, ABC):
         """
         who = type(self).__name__
         X = _matrix(X, "X", who)
-        Xks = [_matrix(Xk, "Xk", who) for Xk in Xks]
-        for Xk in Xks:
-            if Xk.shape != X.shape:
-                raise Grip2Error(f"{who}: Xk must have the shape of X, {X.shape}, got {Xk.shape}.")
+        draws = [(X, *_copies(Xk, X.shape, who)) for Xk in Xks]
         if len(X) < 2:
             raise Grip2Error(f"{who}: X must have at least 2 rows, got {len(X)}.")
+        units = Units.single(X.shape[1]) if units is None else units
+        if units.n_columns != X.shape[1]:
+            raise Grip2Error(f"{who}: units must cover the {X.shape[1]} columns of X, got {units.n_columns}.")
         response = y if isinstance(y, Response) else _response(y, len(X), task, who)
-        swaps = [draw_swap(X.shape[1], stream(rng, "pair swap")) for rng in rngs]
-        pairs = [swap_pairs(X, Xk, swapped) for Xk, swapped in zip(Xks, swaps, strict=True)]
+        orders = [
+            draw_order(len(units), len(tables), stream(rng, "pair swap"))
+            for tables, rng in zip(draws, rngs, strict=True)
+        ]
+        dead = [_constant_in_some_member(tables) for tables in draws]
+        shuffled_draws = [
+            shuffled(_without(tables, columns, units), units, order)
+            for tables, columns, order in zip(draws, dead, orders, strict=True)
+        ]
         streams = [stream(rng, "statistic") for rng in rngs]
-        found = self.sized(len(X))._importances(pairs, response, rngs=streams, progress=progress)
-        # A constant column scores nothing, so its partner would win whatever it is: such a pair says nothing about either.
-        constant = _constant(X)
-        ties = [constant | _constant(Xk) for Xk in Xks]
-        return [importance.swap(swapped).tied(tie) for importance, swapped, tie in zip(found, swaps, ties, strict=True)]
+        found = self.sized(len(X))._importances(shuffled_draws, response, rngs=streams, progress=progress)
+        return [
+            importance.unshuffled(order).tied(_wholly(columns, units))
+            for importance, order, columns in zip(found, orders, dead, strict=True)
+        ]
 
     @abstractmethod
     def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
-        """Score the columns of ``X`` and ``Xk``; which of the two holds the originals is not known here."""
+        """Score all members of every unit; which of them is the original is not known here."""
 
     def _importances(
         self,
-        pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+        draws: Sequence[Members],
         response: Response,
         *,
         rngs: Sequence[np.random.Generator],
         progress: Progress | None,
     ) -> list[Importance]:
-        """Score several (X, Xk), one after the other unless a subclass computes them together."""
+        """Score several draws, one after the other unless a subclass computes them together."""
         found = []
-        for k, ((X, Xk), rng) in enumerate(zip(pairs, rngs, strict=True)):
-            of_part = share_progress(progress, k, len(pairs))
-            found.append(self._importance(X, Xk, response, rng=rng, progress=of_part))
+        for k, (members, rng) in enumerate(zip(draws, rngs, strict=True)):
+            of_part = share_progress(progress, k, len(draws))
+            found.append(self._importance(members, response, rng=rng, progress=of_part))
         return found
 
 
@@ -143,25 +151,19 @@ class BatchedStatistic(Statistic):
     @abstractmethod
     def _importances(
         self,
-        pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+        draws: Sequence[Members],
         response: Response,
         *,
         rngs: Sequence[np.random.Generator],
         progress: Progress | None,
     ) -> list[Importance]:
-        """Score several (X, Xk). The version of this class does so one after the other, each in a call of its own."""
-        return super()._importances(pairs, response, rngs=rngs, progress=progress)
+        """Score several draws. The version of this class does so one after the other, each in a call of its own."""
+        return super()._importances(draws, response, rngs=rngs, progress=progress)
 
     def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
-        return self._importances([(X, Xk)], response, rngs=[rng], progress=progress)[0]
+        return self._importances([members], response, rngs=[rng], progress=progress)[0]
 
 
 def check_whole(statistic: Statistic, *names: str, or_none: bool = False, of_network: bool = False) -> None:
@@ -180,9 +182,35 @@ def check_whole(statistic: Statistic, *names: str, or_none: bool = False, of_net
             raise Grip2Error(f"{type(statistic).__name__}: {name} must be {allowed}, got {value!r}.")
 
 
-def _constant(values: np.ndarray) -> np.ndarray:
-    """(columns,) which columns hold one value only."""
-    return np.asarray((values == values[:1]).all(axis=0))
+def _constant_in_some_member(tables: Sequence[np.ndarray]) -> np.ndarray:
+    """(columns,) which columns hold one value only in the original or in a copy.
+
+    A constant column scores nothing, so the other members would win whatever they are: such a column says nothing.
+    """
+    return np.asarray(np.any([(table == table[:1]).all(axis=0) for table in tables], axis=0))
+
+
+def _without(tables: tuple[np.ndarray, ...], dead: np.ndarray, units: Units) -> tuple[np.ndarray, ...]:
+    """The tables with dead columns of larger units set to zero in all members, so that the other columns decide."""
+    dead = dead & (units.sizes[units.of_column] > 1)
+    return tuple(np.where(dead, table.dtype.type(0), table) for table in tables) if dead.any() else tables
+
+
+def _wholly(dead: np.ndarray, units: Units) -> np.ndarray:
+    """(units,) which units have dead columns only."""
+    return np.asarray(np.bincount(units.of_column, weights=~dead, minlength=len(units)) == 0)
+
+
+def _copies(Xk: np.ndarray, shape: tuple[int, ...], who: str) -> list[np.ndarray]:
+    """Knockoffs, (n, p) or (copies, n, p), as a list of tables."""
+    Xk = np.asarray(Xk)
+    tables = [_matrix(table, "Xk", who) for table in (Xk if Xk.ndim == 3 else [Xk])]
+    for table in tables:
+        if table.shape != shape:
+            raise Grip2Error(f"{who}: Xk must have the shape of X, {shape}, got {table.shape}.")
+    if not tables:
+        raise Grip2Error(f"{who}: Xk must hold at least one copy, got shape {Xk.shape}.")
+    return tables
 
 
 def _matrix(values: np.ndarray, name: str, who: str) -> np.ndarray:

@@ -1,7 +1,6 @@
 """A cross-validated lasso on the bent basis functions of every column: it takes sums of curves of single features.
 
-Basis functions depend on the column alone, and pairs are kept or dropped as a whole, so both members of every pair are treated
-alike.
+Basis functions depend on the column alone, and a column is kept or dropped in all members, so all of them are treated alike.
 """
 
 from __future__ import annotations
@@ -18,16 +17,22 @@ from grip2.statistics.held_out import split_rows
 from grip2.statistics.lasso_cv import GRAM_COLUMNS_MAX
 from grip2.statistics.linear_lasso import LassoPart
 from grip2.statistics.residual_lasso import fit_residuals, moved
+from grip2.units import Layout
 
 CURVES = 2  # bent basis functions of a column
-# Numbers that the functions of all columns may take in memory; beyond it the least correlated pairs are left out.
+# Numbers that the functions of all columns may take in memory; beyond it the least correlated columns are left out.
 ENTRIES_MAX = 40_000_000
 
 
 def fit_curve_lasso(
-    Z: np.ndarray, before: LassoPart, *, rng: np.random.Generator, fit_rows: np.ndarray | None = None
+    Z: np.ndarray,
+    layout: Layout,
+    before: LassoPart,
+    *,
+    rng: np.random.Generator,
+    fit_rows: np.ndarray | None = None,
 ) -> LassoPart:
-    """Cross-validated lasso of what ``before`` leaves on the curves of the standardised columns ``Z`` (rows, 2p).
+    """Cross-validated lasso of what ``before`` leaves on the curves of the standardised columns ``Z`` (rows, members p).
 
     ``fit_rows``: the numbers of the rows to fit on, all by default; curves, which do not look at the response, are of all rows.
     """
@@ -36,7 +41,7 @@ def fit_curve_lasso(
     fit_rows = np.arange(len(Z)) if fit_rows is None else fit_rows
     for_choice = rng.spawn(1)[0]
     with threads_for(Z):
-        columns, fit_rows = _promising_columns(Z, residuals, fit_rows, for_choice)
+        columns, fit_rows = _promising_columns(Z, layout, residuals, fit_rows, for_choice)
         B = curves_of(Z if len(columns) == Z.shape[1] else Z[:, columns])
         if not B.any():
             return replace(before, strength=np.zeros(Z.shape[1]), share=0.0, penalties=())
@@ -64,26 +69,26 @@ def curves_of(Z: np.ndarray) -> np.ndarray:
 
 
 def _promising_columns(
-    Z: np.ndarray, residuals: np.ndarray, fit_rows: np.ndarray, rng: np.random.Generator
+    Z: np.ndarray, layout: Layout, residuals: np.ndarray, fit_rows: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the columns whose curves are used, and of the rows to fit on: all of both, where they fit into memory.
 
-    Of wide or long tables, the pairs whose curves correlate most with a residual on a random half of the rows. The fit then
-    takes the other half: on rows that chose the pairs, noise would seem to be explained.
+    Of wide or long tables, the columns whose curves, in any member, correlate most with a residual on a random half of the
+    rows. The fit then takes the other half: on rows that chose the columns, noise would seem to be explained.
     """
-    p = Z.shape[1] // 2
-    most = max(1, min(GRAM_COLUMNS_MAX, ENTRIES_MAX // len(Z)) // (2 * CURVES))
+    p = layout.units.n_columns
+    most = max(1, min(GRAM_COLUMNS_MAX, ENTRIES_MAX // len(Z)) // (layout.members * CURVES))
     if p <= most:
-        return np.arange(2 * p), fit_rows
+        return np.arange(layout.n_columns), fit_rows
     order = rng.permutation(fit_rows)
     judges, fitted = np.sort(order[: len(fit_rows) // 2]), np.sort(order[len(fit_rows) // 2 :])
     against = standardise(residuals[judges])
-    promise = np.zeros(2 * p)
-    for here in column_blocks(2 * p, len(judges)):
+    promise = np.zeros(layout.n_columns)
+    for here in column_blocks(layout.n_columns, len(judges)):
         correlation = np.abs(curves_of(Z[judges, here]).T @ against).max(axis=1)
         promise[here] = correlation.reshape(CURVES, -1).max(axis=0)
-    kept = np.sort(np.argsort(-np.maximum(promise[:p], promise[p:]), kind="stable")[:most])
-    return np.concatenate([kept, kept + p]), fitted
+    kept = np.sort(np.argsort(-layout.by_member(promise).max(axis=0), kind="stable")[:most])
+    return np.concatenate([kept + member * p for member in range(layout.members)]), fitted
 
 
 def _held_out_share(

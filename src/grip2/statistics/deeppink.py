@@ -19,10 +19,12 @@ from grip2.facts import Facts
 from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import augmented_columns, distinct
+from grip2.statistics.augmented import distinct
 from grip2.statistics.base import BatchedStatistic, check_whole
 from grip2.statistics.network_size import draws_for
 from grip2.statistics.paper_settings import SHARED_BUDGET
+from grip2.symmetry import Members
+from grip2.units import Layout
 
 
 class DeepPINK(BatchedStatistic):
@@ -81,25 +83,26 @@ class DeepPINK(BatchedStatistic):
         self.activation = activation
         self.filter_start = filter_start
 
-    def draws_together(self, n_rows: int, n_features: int) -> int:
-        config = self._config(n_rows, n_features)
-        weights = config.hidden * (n_features + (config.depth - 1) * config.hidden)
+    def draws_together(self, n_rows: int, layout: Layout) -> int:
+        p = layout.units.n_columns
+        config = self._config(n_rows, p)
+        weights = config.hidden * (p + (config.depth - 1) * config.hidden)
         return draws_for(weights * config.batch_size)
 
     def _importances(
         self,
-        pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+        draws: Sequence[Members],
         response: Response,
         *,
         rngs: Sequence[np.random.Generator],
         progress: Progress | None,
     ) -> list[Importance]:
-        n, p = pairs[0][0].shape
-        config = self._config(n, p)
-        if len(pairs) > 1 and self.draws_together(n, p) == 1:
-            return super()._importances(pairs, response, rngs=rngs, progress=progress)
+        n, layout = draws[0].n_rows, draws[0].layout
+        config = self._config(n, layout.units.n_columns)
+        if len(draws) > 1 and self.draws_together(n, layout) == 1:
+            return super()._importances(draws, response, rngs=rngs, progress=progress)
         runs = train_filter_network(
-            [augmented_columns(X, Xk, np.float32) for X, Xk in distinct(pairs)],
+            [members.standardised(np.float32) for members in distinct(draws)],
             response.target(),
             config=config,
             rngs=rngs,
@@ -109,7 +112,7 @@ class DeepPINK(BatchedStatistic):
         for run in runs:
             score = filter_network_importance(run.parameters)
             facts = Facts(details={"l1": config.l1, "stop_reason": run.stop_reason})
-            found.append(Importance(score[:p], score[p:], facts, loss_curve=run.loss_curve))
+            found.append(Importance(layout.sums(score), facts, loss_curve=run.loss_curve))
         return found
 
     def _config(self, n: int, p: int) -> FilterNetworkConfig:

@@ -15,6 +15,7 @@ from grip2.engine.effect_sweeps import EffectSweeps
 from grip2.standardise import standardise
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.basis import FUNCTIONS, Basis, column_blocks
+from grip2.units import Layout
 
 SWEEPS = 800
 BURN_IN = 0.2  # share of the sweeps
@@ -41,12 +42,13 @@ SETS = np.array([used for used in itertools.product([0, 1], repeat=FUNCTIONS) if
 class EffectFit(NamedTuple):
     """Posterior means of one response."""
 
-    probability: np.ndarray  # (2p,) that the column is the member that acts
+    probability: np.ndarray  # (members, units) that the unit acts through this member
     residual: np.ndarray  # (rows,) what the mean effects leave, in the units of the response
 
 
 def fit_effects(
     Z: np.ndarray,
+    layout: Layout,
     y: np.ndarray,
     *,
     rng: np.random.Generator,
@@ -61,16 +63,15 @@ def fit_effects(
     """
     own = y if fit_rows is None else y[fit_rows]
     target = standardise(own)
-    p = Z.shape[1] // 2
     if len(target) < 2 or not target.any():
-        return EffectFit(np.zeros(2 * p), y - own.mean())
+        return EffectFit(np.zeros((layout.members, len(layout.units))), y - own.mean())
     fitted_on = Z if fit_rows is None else Z[fit_rows]
     with threads_for(Z):
         basis = Basis.fit(fitted_on)
         design = _design(fitted_on, target, basis, curves)
         draws = _sample(design, len(target), sweeps, rng)
         fitted = _prediction(Z, basis, draws.effect)
-    return EffectFit(draws.probability.reshape(2 * p), y - own.mean() - own.std() * fitted)
+    return EffectFit(draws.probability, y - own.mean() - own.std() * fitted)
 
 
 class _Design(NamedTuple):

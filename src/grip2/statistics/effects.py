@@ -29,11 +29,12 @@ from grip2.facts import StageFacts
 from grip2.progress import Progress
 from grip2.responses import Measurement, Response
 from grip2.result import Importance
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.base import Statistic, check_whole
 from grip2.statistics.effect_sampler import SWEEPS, EffectFit, fit_effects
 from grip2.statistics.lasso_curves import LassoCurves
 from grip2.statistics.stage import Stage, StageFit
+from grip2.symmetry import Members
+from grip2.units import Layout
 
 
 class EffectPosterior(Statistic, Stage):
@@ -58,32 +59,31 @@ class EffectPosterior(Statistic, Stage):
         self.sweeps = sweeps
 
     def _importance(
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
+    ) -> Importance:
+        self._check_settings()
+        Z = members.standardised(np.float32)
+        return Importance(self._probabilities(Z, members.layout, response, None, rng))
+
+    def fit_stage(
         self,
-        X: np.ndarray,
-        Xk: np.ndarray,
+        Z: np.ndarray,
+        layout: Layout,
         response: Response,
         *,
         rng: np.random.Generator,
-        progress: Progress | None,
-    ) -> Importance:
-        self._check_settings()
-        Z, p = augmented_columns(X, Xk, np.float32), X.shape[1]
-        probability = self._probabilities(Z, response, None, rng)
-        return Importance(probability[:p], probability[p:])
-
-    def fit_stage(
-        self, Z: np.ndarray, response: Response, *, rng: np.random.Generator, fit_rows: np.ndarray | None = None
+        fit_rows: np.ndarray | None = None,
     ) -> StageFit:
         self._check_settings()
         if response.leaves_residual:
-            fit = self._fit(Z, response.y, fit_rows, stream(rng, "posterior"))
+            fit = self._fit(Z, layout, response.y, fit_rows, stream(rng, "posterior"))
             weights = _unit_weights(fit.probability)
             left = Measurement.residual(fit.residual, fit_rows)
             return StageFit(fit.probability, left, None, left.scale, weights)
         # The additive model is one of measurements. Logits come from lassos, which model classes; probabilities of the
         # 0/1 labels find more. That a label is not normal can cost power and nothing else.
-        lassos = LassoCurves(curves=bool(self.curves)).fit_stage(Z, response, rng=rng, fit_rows=fit_rows)
-        found = self._probabilities(Z, response, fit_rows, stream(rng, "posterior"))
+        lassos = LassoCurves(curves=bool(self.curves)).fit_stage(Z, layout, response, rng=rng, fit_rows=fit_rows)
+        found = self._probabilities(Z, layout, response, fit_rows, stream(rng, "posterior"))
         return StageFit(found, response, lassos.logits, 1.0, _unit_weights(found), lassos.penalties)
 
     def facts(self, fit: StageFit) -> StageFacts:
@@ -93,15 +93,23 @@ class EffectPosterior(Statistic, Stage):
         return replace(told, explains=f"{told.explains}; for {fit.response.noun} the share is that of two lassos")
 
     def _probabilities(
-        self, Z: np.ndarray, response: Response, fit_rows: np.ndarray | None, rng: np.random.Generator
+        self,
+        Z: np.ndarray,
+        layout: Layout,
+        response: Response,
+        fit_rows: np.ndarray | None,
+        rng: np.random.Generator,
     ) -> np.ndarray:
-        """(2p,) summed over the contrasts of the response."""
-        return np.asarray(np.sum([self._fit(Z, one, fit_rows, rng).probability for one in response.contrasts], axis=0))
+        """(members, units) summed over the contrasts of the response."""
+        fits = [self._fit(Z, layout, one, fit_rows, rng) for one in response.contrasts]
+        return np.asarray(np.sum([fit.probability for fit in fits], axis=0))
 
-    def _fit(self, Z: np.ndarray, y: np.ndarray, fit_rows: np.ndarray | None, rng: np.random.Generator) -> EffectFit:
+    def _fit(
+        self, Z: np.ndarray, layout: Layout, y: np.ndarray, fit_rows: np.ndarray | None, rng: np.random.Generator
+    ) -> EffectFit:
         # A fit to some rows serves a rehearsal only, and needs fewer sweeps.
         sweeps = self.sweeps if fit_rows is None else max(1, self.sweeps // 2)
-        return fit_effects(Z, y, rng=rng, fit_rows=fit_rows, curves=bool(self.curves), sweeps=sweeps)
+        return fit_effects(Z, layout, y, rng=rng, fit_rows=fit_rows, curves=bool(self.curves), sweeps=sweeps)
 
     def _check_settings(self) -> None:
         check_whole(self, "sweeps")
@@ -110,6 +118,5 @@ class EffectPosterior(Statistic, Stage):
 
 
 def _unit_weights(probability: np.ndarray) -> np.ndarray:
-    """(p,) the probability that either member acts."""
-    p = len(probability) // 2
-    return np.asarray(np.minimum(1.0, probability[:p] + probability[p:]))
+    """(units,) the probability that any member acts."""
+    return np.asarray(np.minimum(1.0, sum(probability[1:], start=probability[0])))

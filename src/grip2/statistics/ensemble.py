@@ -15,6 +15,7 @@ from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic
+from grip2.symmetry import Members
 
 
 class Ensemble(Statistic):
@@ -80,18 +81,11 @@ class Ensemble(Statistic):
         return sized
 
     def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
-        found = self.member()._importances([(X, Xk)] * self.k, response, rngs=rng.spawn(self.k), progress=progress)
+        found = self.member()._importances([members] * self.k, response, rngs=rng.spawn(self.k), progress=progress)
         return Importance(
-            np.mean([importance.original for importance in found], axis=0),
-            np.mean([importance.knockoff for importance in found], axis=0),
+            np.mean([importance.scores for importance in found], axis=0),
             replace(found[0].facts, members=int(self.k)),
         )
 

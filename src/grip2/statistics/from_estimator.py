@@ -13,8 +13,8 @@ from grip2.facts import Facts
 from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.base import Statistic
+from grip2.symmetry import Members
 
 
 class FromEstimator(Statistic):
@@ -35,43 +35,32 @@ class FromEstimator(Statistic):
         self.estimator = estimator
 
     def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
-        return fit_and_read(self.estimator, X, Xk, response, rng=rng)
+        return fit_and_read(self.estimator, members, response, rng=rng)
 
 
 def fit_and_read(
-    estimator: BaseEstimator,
-    X: np.ndarray,
-    Xk: np.ndarray,
-    response: Response,
-    *,
-    rng: np.random.Generator,
+    estimator: BaseEstimator, members: Members, response: Response, *, rng: np.random.Generator
 ) -> Importance:
-    """Fit a clone of ``estimator`` on [X, Xk] and read the importance of every column off it."""
+    """Fit a clone of ``estimator`` on all members and read importances off it, summed over the columns of a unit."""
     kinds = {"regressor": is_regressor(estimator), "classifier": is_classifier(estimator)}
     if any(kinds.values()) and not kinds[response.estimator_type]:
         raise Grip2Error(
             f"FromEstimator: y is {response.noun}, which needs a {response.estimator_type}, and "
             f"{type(estimator).__name__} is none."
         )
-    model, p = clone(estimator), X.shape[1]
+    model, layout = clone(estimator), members.layout
     _seed(model, rng)
-    model.fit(augmented_columns(X, Xk), response.labels)
-    _check_columns(model, 2 * p)
+    model.fit(members.standardised(), response.labels)
+    _check_columns(model, layout.n_columns)
     score = _read(model)
-    if score.shape != (2 * p,):
+    if score.shape != (layout.n_columns,):
         raise Grip2Error(
-            f"FromEstimator: {type(estimator).__name__} has importances of shape {score.shape} for {2 * p} "
+            f"FromEstimator: {type(estimator).__name__} has importances of shape {score.shape} for {layout.n_columns} "
             "columns; steps that add or drop columns cannot be used."
         )
-    return Importance(score[:p], score[p:], Facts(details={"estimator": repr(estimator)}))
+    return Importance(layout.sums(score), Facts(details={"estimator": repr(estimator)}))
 
 
 def _seed(model: Any, rng: np.random.Generator) -> None:

@@ -1,7 +1,7 @@
 """GRIP2 and its ablations: first-layer group activity, averaged over a moving group penalty (Algorithm 1).
 
 All four are one computation under different schedules of (lambda, a): the paper's method, with the paper's range of lambda or
-an automatic one. They are exact knockoff statistics: the swap of random pairs around them makes the sign-flip property hold in
+an automatic one. They are exact knockoff statistics: the random order of members around them makes the sign-flip property hold in
 distribution, so control of the false discovery rate is as good as the knockoffs.
 """
 
@@ -22,7 +22,7 @@ from grip2.facts import CalibrationFacts, Facts
 from grip2.progress import Progress, split_progress
 from grip2.responses import Response
 from grip2.result import Importance, Surface
-from grip2.statistics.augmented import Pair, distinct
+from grip2.statistics.augmented import distinct
 from grip2.statistics.base import BatchedStatistic, check_whole
 from grip2.statistics.block_size import BlockSize
 from grip2.statistics.held_out import NetworkProblem
@@ -30,6 +30,8 @@ from grip2.statistics.lambda_range import LambdaRange, Range, Rehearsal
 from grip2.statistics.network_runs import Prepared, Work, score_tables, training_facts
 from grip2.statistics.network_size import draws_of_a_network, with_automatic_sizes
 from grip2.statistics.paper_settings import ALL
+from grip2.symmetry import Members
+from grip2.units import Layout
 
 # Settings of earlier versions, and what replaces them.
 _GONE = {
@@ -130,34 +132,34 @@ class GroupPersistence(BatchedStatistic):
         sized.config()  # bad settings end here, not after an earlier stage
         return sized
 
-    def draws_together(self, n_rows: int, n_features: int) -> int:
-        return draws_of_a_network(self.sized(n_rows), n_rows, n_features)
+    def draws_together(self, n_rows: int, layout: Layout) -> int:
+        return draws_of_a_network(self.sized(n_rows), n_rows, layout)
 
     def _importances(
         self,
-        pairs: Sequence[Pair],
+        draws: Sequence[Members],
         response: Response,
         *,
         rngs: Sequence[np.random.Generator],
         progress: Progress | None,
     ) -> list[Importance]:
-        def prepare(Z: np.ndarray, rng: np.random.Generator, stage: Progress | None) -> Prepared:
-            problem = NetworkProblem(Z, response)
+        def prepare(Z: np.ndarray, layout: Layout, rng: np.random.Generator, stage: Progress | None) -> Prepared:
+            problem = NetworkProblem(Z, layout, response)
             for_range, for_block = split_progress(stage, self.range_steps(judged=False), self.blocks.pilot_steps)
             rehearsal = self.rehearse(problem, rng=rng, judged=False, progress=for_range)
             return self.prepared(problem, rehearsal, rng, for_block)
 
         work = Work(self.range_steps(judged=False) + self.blocks.pilot_steps, self.training_steps)
-        together = self.trains_together(pairs)
+        together = self.trains_together(draws)
         return score_tables(
-            pairs, rngs, prepare=prepare, read=self._read, work=work, together=together, progress=progress
+            draws, rngs, prepare=prepare, read=self._read, work=work, together=together, progress=progress
         )
 
     @staticmethod
     def _read(run: TrainingRun, prepared: Prepared) -> Importance:
-        p = len(run.importance) // 2
+        layout = prepared.problem.layout
         facts = Facts(training=training_facts(prepared.config, run), calibration=prepared.calibration)
-        return Importance(run.importance[:p], run.importance[p:], facts, surface_of(run), run.loss_curve)
+        return Importance(layout.norms(run.importance), facts, surface_of(run, layout), run.loss_curve)
 
     @property
     def lambdas(self) -> LambdaRange:
@@ -176,10 +178,10 @@ class GroupPersistence(BatchedStatistic):
         """Steps that the choice of the range of lambda takes, for the progress bar."""
         return self.lambdas.steps(self.steps, judged=judged)
 
-    def trains_together(self, pairs: Sequence[Pair]) -> bool:
-        """Are the networks of these tables trained as one batch? Not where each has a block size of its own."""
-        same_blocks = len(distinct(pairs)) == 1 or not self.blocks.needs_pilot
-        return same_blocks and self.draws_together(*pairs[0][0].shape) > 1
+    def trains_together(self, draws: Sequence[Members]) -> bool:
+        """Are the networks of these draws trained as one batch? Not where each has a block size of its own."""
+        same_blocks = len(distinct(draws)) == 1 or not self.blocks.needs_pilot
+        return same_blocks and self.draws_together(draws[0].n_rows, draws[0].layout) > 1
 
     def rehearse(
         self,
@@ -266,8 +268,7 @@ class GroupLasso(GroupPersistence):
     schedule_kind = "fixed"
 
 
-def surface_of(run: TrainingRun, factors: np.ndarray | None = None) -> Surface:
-    """The regularization surface of a run; ``factors`` (2p,) bring weights of scaled columns back to their units."""
-    p = len(run.importance) // 2
+def surface_of(run: TrainingRun, layout: Layout, factors: np.ndarray | None = None) -> Surface:
+    """The regularization surface of a run; ``factors`` (members p,) bring weights of scaled columns back to their units."""
     snapshots = run.snapshots if factors is None else run.snapshots * factors.astype(run.snapshots.dtype)
-    return Surface(run.snapshot_lambda, run.snapshot_a, snapshots[:, :p], snapshots[:, p:], run.gradient_ratio)
+    return Surface(run.snapshot_lambda, run.snapshot_a, layout.norms(snapshots), run.gradient_ratio)

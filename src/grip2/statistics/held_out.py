@@ -1,6 +1,6 @@
 """Held-out prediction of a network along a schedule: what every choice made from the data is judged by.
 
-Held-out loss treats all columns alike, so both members of every pair.
+Held-out loss treats all columns alike, so all members of every unit.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from grip2.engine.train import HeldOut, train
 from grip2.engine.training import TrainingConfig
 from grip2.progress import Progress
 from grip2.responses import Response, share_explained
+from grip2.units import Layout
 
 HELD_OUT_SHARE = 0.2
 # Steps of a rehearsal: at most as many as the run it serves.
@@ -27,7 +28,8 @@ WINDOW = 3
 class NetworkProblem(NamedTuple):
     """One table and what a network is to learn from it."""
 
-    x: np.ndarray  # (rows, 2p)
+    x: np.ndarray  # (rows, members p)
+    layout: Layout
     response: Response  # y, or the residual of an earlier stage
     logits: np.ndarray | None = None  # (rows, outputs) known already
 

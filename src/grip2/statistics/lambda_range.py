@@ -1,6 +1,6 @@
 """The range of lambda, Omega: given, by the paper's gradient ratio, or anchored at held-out prediction.
 
-Every rule treats all columns alike, so both members of every pair.
+Every rule treats all columns alike, so all members of every unit.
 """
 
 from __future__ import annotations

@@ -16,10 +16,11 @@ from grip2.facts import Facts
 from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import augmented_columns, threads_for
+from grip2.statistics.augmented import threads_for
 from grip2.statistics.base import Statistic
 from grip2.statistics.lasso_cv import check_grid, draw_folds, gram_fits, lambda_grid, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
+from grip2.symmetry import Members
 
 
 class LassoCoefficient(Statistic):
@@ -43,15 +44,9 @@ class LassoCoefficient(Statistic):
         self.ratio = ratio
 
     def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
-        Z, p = augmented_columns(X, Xk), X.shape[1]
+        Z = members.standardised()
         check_grid(self.n_lambdas, self.ratio, type(self).__name__)
         try:
             folds = draw_folds(len(Z), self.folds, rng, labels=response.strata)
@@ -60,7 +55,7 @@ class LassoCoefficient(Statistic):
         fit = {"least squares": self._least_squares, "logistic": self._logistic}[response.linear_model]
         with threads_for(Z):
             strength, details = fit(Z, response, folds)
-        return Importance(strength[:p], strength[p:], Facts(details=details))
+        return Importance(members.layout.norms(strength), Facts(details=details))
 
     def _logistic(
         self, Z: np.ndarray, response: Response, folds: list[np.ndarray]

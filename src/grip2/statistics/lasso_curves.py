@@ -17,11 +17,12 @@ from grip2.errors import Grip2Error
 from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.base import Statistic
 from grip2.statistics.curve_lasso import fit_curve_lasso
 from grip2.statistics.linear_lasso import LassoPart, fit_linear_lasso
 from grip2.statistics.stage import Stage, StageFit, combined_importance
+from grip2.symmetry import Members
+from grip2.units import Layout
 
 # Unit weights count in full where the share explained is far above this many n-ths of the response's variance.
 CHANCE_ROWS = 20
@@ -43,26 +44,26 @@ class LassoCurves(Statistic, Stage):
         self.curves = curves
 
     def _importance(
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
+    ) -> Importance:
+        fit = self.fit_stage(members.standardised(np.float32), members.layout, response, rng=rng)
+        return Importance(fit.importance)
+
+    def fit_stage(
         self,
-        X: np.ndarray,
-        Xk: np.ndarray,
+        Z: np.ndarray,
+        layout: Layout,
         response: Response,
         *,
         rng: np.random.Generator,
-        progress: Progress | None,
-    ) -> Importance:
-        fit, p = self.fit_stage(augmented_columns(X, Xk, np.float32), response, rng=rng), X.shape[1]
-        return Importance(fit.importance[:p], fit.importance[p:])
-
-    def fit_stage(
-        self, Z: np.ndarray, response: Response, *, rng: np.random.Generator, fit_rows: np.ndarray | None = None
+        fit_rows: np.ndarray | None = None,
     ) -> StageFit:
         if not isinstance(self.curves, bool | np.bool_):
             raise Grip2Error(f"LassoCurves: curves must be True or False, got {self.curves!r}.")
         parts = [fit_linear_lasso(Z, response, rng=stream(rng, "lasso"), fit_rows=fit_rows)]
         if self.curves:
-            parts.append(fit_curve_lasso(Z, parts[0], rng=stream(rng, "curves"), fit_rows=fit_rows))
-        last, importance = parts[-1], combined_importance([(part.strength, part.share) for part in parts])
+            parts.append(fit_curve_lasso(Z, layout, parts[0], rng=stream(rng, "curves"), fit_rows=fit_rows))
+        last, importance = parts[-1], combined_importance([(layout.norms(part.strength), part.share) for part in parts])
         return StageFit(
             importance,
             last.response,
@@ -74,13 +75,12 @@ class LassoCurves(Statistic, Stage):
 
 
 def _unit_weights(importance: np.ndarray, parts: list[LassoPart], n_rows: int) -> np.ndarray:
-    """(p,) 1 for the pair of which the lassos make most; the less they explain in all, the nearer to 0.
+    """(units,) 1 for the unit of which the lassos make most; the less they explain in all, the nearer to 0.
 
     The share R2 is shrunk to R2 / (R2 + 20 / n).
     """
-    p = len(importance) // 2
-    of_pair, share = importance[:p] + importance[p:], sum(part.share for part in parts)
-    if share <= 0 or of_pair.max() <= 0:
-        return np.zeros(p)
-    weights: np.ndarray = share / (share + CHANCE_ROWS / n_rows) * of_pair / of_pair.max()
+    of_unit, share = sum(importance[1:], start=importance[0]), sum(part.share for part in parts)
+    if share <= 0 or of_unit.max() <= 0:
+        return np.zeros(len(of_unit))
+    weights: np.ndarray = share / (share + CHANCE_ROWS / n_rows) * of_unit / of_unit.max()
     return weights

@@ -17,7 +17,7 @@ from grip2.facts import Facts
 from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import augmented_columns, threads_for
+from grip2.statistics.augmented import threads_for
 from grip2.statistics.base import Statistic
 from grip2.statistics.lasso_cv import (
     GRAM_COLUMNS_MAX,
@@ -30,6 +30,7 @@ from grip2.statistics.lasso_cv import (
     table_path,
 )
 from grip2.statistics.logistic_path import LogisticPath
+from grip2.symmetry import Members
 
 # Largest violation of the lasso's optimality conditions a path may show, relative to the largest penalty.
 LARS_VIOLATION_MAX = 1e-6
@@ -68,22 +69,17 @@ class LassoPath(Statistic):
         self.ratio = ratio
 
     def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
         if self.method not in ("auto", "lars", "grid"):
             raise Grip2Error(f"LassoPath: method must be 'auto', 'lars' or 'grid', got {self.method!r}.")
         check_grid(self.n_lambdas, self.ratio, type(self).__name__)
-        Z, p = augmented_columns(X, Xk), X.shape[1]
+        Z = members.standardised()
         entry_of = {"least squares": self._linear_entry, "logistic": self._logistic_entries}[response.linear_model]
         with threads_for(Z):
             entry, details = entry_of(Z, response)
-        return Importance(entry[:p], entry[p:], Facts(details=details))
+        # A unit enters with the first of its columns.
+        return Importance(members.layout.maxima(entry), Facts(details=details))
 
     def _logistic_entries(self, Z: np.ndarray, response: Response) -> tuple[np.ndarray, dict[str, Any]]:
         """A feature counts from the first class that it helps to tell from the rest."""

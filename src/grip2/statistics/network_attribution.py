@@ -22,11 +22,13 @@ from grip2.facts import Facts
 from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import augmented_columns, distinct
+from grip2.statistics.augmented import distinct
 from grip2.statistics.base import BatchedStatistic, check_whole
 from grip2.statistics.network_runs import training_facts
 from grip2.statistics.network_size import draws_of_a_network, with_automatic_sizes
 from grip2.statistics.paper_settings import SHARED_BUDGET
+from grip2.symmetry import Members
+from grip2.units import Layout
 
 
 class NetworkAttribution(BatchedStatistic):
@@ -54,28 +56,28 @@ class NetworkAttribution(BatchedStatistic):
 
     def _importances(
         self,
-        pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+        draws: Sequence[Members],
         response: Response,
         *,
         rngs: Sequence[np.random.Generator],
         progress: Progress | None,
     ) -> list[Importance]:
         self._check_settings()
-        if len(pairs) > 1 and self.draws_together(*pairs[0][0].shape) == 1:
-            return super()._importances(pairs, response, rngs=rngs, progress=progress)
+        if len(draws) > 1 and self.draws_together(draws[0].n_rows, draws[0].layout) == 1:
+            return super()._importances(draws, response, rngs=rngs, progress=progress)
         target = response.target()
         streams = [rng.spawn(2) for rng in rngs]
-        tables = [augmented_columns(X, Xk, np.float32) for X, Xk in distinct(pairs)]
+        tables = [members.standardised(np.float32) for members in distinct(draws)]
         runs = _trained(tables, target, self._config(), [both[0] for both in streams], progress)
         return [
-            self._to_importance(run, tables[k % len(tables)], both[1])
+            self._to_importance(run, tables[k % len(tables)], draws[k].layout, both[1])
             for k, (run, both) in enumerate(zip(runs, streams, strict=True))
         ]
 
-    def _to_importance(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> Importance:
-        score, p = self._score(run, Z, rng), Z.shape[1] // 2
+    def _to_importance(self, run: TrainingRun, Z: np.ndarray, layout: Layout, rng: np.random.Generator) -> Importance:
+        score = self._score(run, Z, rng)
         facts = Facts(training=training_facts(self._config(), run))
-        return Importance(score[:p], score[p:], facts, loss_curve=run.loss_curve.copy())
+        return Importance(layout.sums(score), facts, loss_curve=run.loss_curve.copy())
 
     def _config(self) -> TrainingConfig:
         # lambda = gamma = 0 (appendix D.4).
@@ -98,10 +100,10 @@ class NetworkAttribution(BatchedStatistic):
     def sized(self, n_rows: int) -> Self:
         return with_automatic_sizes(self, n_rows)
 
-    def draws_together(self, n_rows: int, n_features: int) -> int:
+    def draws_together(self, n_rows: int, layout: Layout) -> int:
         sized = self.sized(n_rows)
         sized._check_settings()
-        return draws_of_a_network(sized, n_rows, n_features)
+        return draws_of_a_network(sized, n_rows, layout)
 
 
 _KEPT = 8

@@ -14,8 +14,10 @@ from grip2.engine.training import TrainingConfig, TrainingRun
 from grip2.facts import CalibrationFacts, TrainingFacts
 from grip2.progress import Progress, split_progress
 from grip2.result import Importance
-from grip2.statistics.augmented import Pair, augmented_columns, distinct
+from grip2.statistics.augmented import distinct
 from grip2.statistics.held_out import NetworkProblem
+from grip2.symmetry import Members
+from grip2.units import Layout
 
 
 @dataclass(frozen=True)
@@ -38,32 +40,32 @@ Ready = TypeVar("Ready", bound=Prepared)
 
 
 def score_tables(
-    pairs: Sequence[Pair],
+    draws: Sequence[Members],
     rngs: Sequence[np.random.Generator],
     *,
-    prepare: Callable[[np.ndarray, np.random.Generator, Progress | None], Ready],
+    prepare: Callable[[np.ndarray, Layout, np.random.Generator, Progress | None], Ready],
     read: Callable[[TrainingRun, Ready], Importance],
     work: Work,
     together: bool,
     progress: Progress | None,
 ) -> list[Importance]:
-    """``prepare`` every distinct table [X, Xk], train one network per generator, ``read`` importances off the runs.
+    """``prepare`` the table of every distinct draw, train one network per generator, ``read`` importances off the runs.
 
     Members of an ensemble, which share one table, share what is chosen for it. Other tables are prepared each by itself: a
-    choice made on one knockoff draw is not symmetric in the pairs of another. ``together``: the final networks are trained
+    choice made on one knockoff draw is not symmetric in the members of another. ``together``: the final networks are trained
     as one batch; their configurations may differ in the range of lambda only.
     """
-    tables = distinct(pairs)
+    tables = distinct(draws)
     streams = [rng.spawn(2) for rng in rngs]
-    stages = split_progress(progress, *[work.preparing] * len(tables), *[work.training] * len(pairs))
+    stages = split_progress(progress, *[work.preparing] * len(tables), *[work.training] * len(draws))
     ready = [
-        prepare(augmented_columns(*pair, np.float32), stream[0], stage)
-        for pair, stream, stage in zip(tables, streams, stages, strict=False)
+        prepare(members.standardised(np.float32), members.layout, stream[0], stage)
+        for members, stream, stage in zip(tables, streams, stages, strict=False)
     ]
     for_training = [stream[1] for stream in streams]
-    each = ready * len(pairs) if len(tables) == 1 else ready
-    if together and len(pairs) > 1:
-        for_batch = split_progress(progress, work.preparing * len(tables), work.training * len(pairs))[1]
+    each = ready * len(draws) if len(tables) == 1 else ready
+    if together and len(draws) > 1:
+        for_batch = split_progress(progress, work.preparing * len(tables), work.training * len(draws))[1]
         runs = _train_together(ready, each, for_training, for_batch)
     else:
         runs = [

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from grip2.engine.automatic_sizes import AUTOMATIC, automatic_sizes
 from grip2.statistics.base import Statistic
+from grip2.units import Layout
 
 Sized = TypeVar("Sized", bound=Statistic)
 
@@ -27,9 +28,9 @@ def with_automatic_sizes(statistic: Sized, n_rows: int) -> Sized:
     return sized
 
 
-def draws_of_a_network(statistic: Any, n_rows: int, n_features: int) -> int:
+def draws_of_a_network(statistic: Any, n_rows: int, layout: Layout) -> int:
     """How many knockoff draws to train as one batch, for a statistic whose sizes are numbers."""
-    weights = 2 * n_features * statistic.hidden + (statistic.depth - 1) * statistic.hidden**2
+    weights = layout.n_columns * statistic.hidden + (statistic.depth - 1) * statistic.hidden**2
     return draws_for(weights * min(statistic.batch_size or n_rows, n_rows))
 
 

@@ -10,6 +10,7 @@ from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic
 from grip2.statistics.from_estimator import fit_and_read
+from grip2.symmetry import Members
 
 
 class RandomForest(Statistic):
@@ -44,13 +45,7 @@ class RandomForest(Statistic):
         self.n_jobs = n_jobs
 
     def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
         forest = {"regressor": RandomForestRegressor, "classifier": RandomForestClassifier}[response.estimator_type]
         model = forest(
@@ -59,4 +54,4 @@ class RandomForest(Statistic):
             min_samples_leaf=self.min_samples_leaf,
             n_jobs=self.n_jobs,
         )
-        return fit_and_read(model, X, Xk, response, rng=rng)
+        return fit_and_read(model, members, response, rng=rng)

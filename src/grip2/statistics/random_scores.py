@@ -8,18 +8,14 @@ from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic
+from grip2.symmetry import Members
 
 
 class RandomScores(Statistic):
     """Random importances: whatever it selects, it selects by chance."""
 
     def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
-        return Importance(*rng.random((2, X.shape[1])))
+        layout = members.layout
+        return Importance(rng.random((layout.members, len(layout.units))))

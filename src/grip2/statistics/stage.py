@@ -2,8 +2,7 @@
 
 An additive model needs few rows for main effects; a network can fit anything but needs many more. Importances are added in
 one unit, the share of the response's variance (of the deviance, for classes) that a stage explains on held-out rows, divided
-among features in proportion to |S_j - S_j+p|. A stage that predicts nothing weighs nothing. All columns, so both members of
-every pair, are treated alike.
+among units in proportion to |W_j|. A stage that predicts nothing weighs nothing. All members of a unit are treated alike.
 """
 
 from __future__ import annotations
@@ -16,18 +15,20 @@ from typing import ClassVar
 import numpy as np
 
 from grip2.facts import StageFacts
+from grip2.filter import contrast
 from grip2.responses import Response, share_explained
+from grip2.units import Layout
 
 
 @dataclass(frozen=True)
 class StageFit:
     """What a stage found, and what it leaves to the next one."""
 
-    importance: np.ndarray  # (2p,) of the columns of [X, Xk]
+    importance: np.ndarray  # (members, units)
     response: Response  # what is left: the standardised residual, or y itself where models are chained by logits
     logits: np.ndarray | None  # (rows, outputs) the stage's prediction, where models are chained by logits
     scale: float  # deviation of the residual, where that of y is 1
-    unit_weights: np.ndarray  # (p,) from 0 to 1: how sure it is that a pair acts
+    unit_weights: np.ndarray  # (units,) from 0 to 1: how sure it is that a unit acts
     penalties: tuple[float, ...] = ()
     held_out_share: float = 0.0  # of the variance or deviance of y
 
@@ -40,9 +41,15 @@ class Stage(ABC):
 
     @abstractmethod
     def fit_stage(
-        self, Z: np.ndarray, response: Response, *, rng: np.random.Generator, fit_rows: np.ndarray | None = None
+        self,
+        Z: np.ndarray,
+        layout: Layout,
+        response: Response,
+        *,
+        rng: np.random.Generator,
+        fit_rows: np.ndarray | None = None,
     ) -> StageFit:
-        """Fit to standardised columns ``Z`` (rows, 2p) of [X, Xk].
+        """Fit to the standardised columns ``Z`` (rows, members p) of all members.
 
         ``fit_rows``: the numbers of the rows to fit on, all by default. What is left is that of all rows.
         """
@@ -52,11 +59,18 @@ class Stage(ABC):
 
 
 def fit_with_held_out_share(
-    stage: Stage, Z: np.ndarray, response: Response, kept: np.ndarray, held_out: np.ndarray, rng: np.random.Generator
+    stage: Stage,
+    Z: np.ndarray,
+    layout: Layout,
+    response: Response,
+    *,
+    kept: np.ndarray,
+    held_out: np.ndarray,
+    rng: np.random.Generator,
 ) -> tuple[StageFit, StageFit]:
     """The stage fitted to the rows ``kept`` only, and to all rows; both with the share of the former on ``held_out``."""
-    rehearsal = stage.fit_stage(Z, response, rng=rng, fit_rows=kept)
-    whole = stage.fit_stage(Z, response, rng=rng)
+    rehearsal = stage.fit_stage(Z, layout, response, rng=rng, fit_rows=kept)
+    whole = stage.fit_stage(Z, layout, response, rng=rng)
     share = held_out_share(rehearsal, response, kept, held_out)
     return replace(rehearsal, held_out_share=share), replace(whole, held_out_share=share)
 
@@ -73,13 +87,12 @@ def held_out_share(fit: StageFit, response: Response, kept: np.ndarray, held_out
 
 
 def combined_importance(parts: Sequence[tuple[np.ndarray, float]]) -> np.ndarray:
-    """(2p,) importances of several models, each with its held-out share, in units of that share."""
+    """(members, units) importances of several models, each with its held-out share, in units of that share."""
     total = np.zeros_like(parts[0][0], dtype=float)
     if not any(share > 0 for _, share in parts):
         parts = [(importance, 1.0) for importance, _ in parts]  # nothing predicts: all count alike
     for importance, share in parts:
-        p = len(importance) // 2
-        size = float(np.abs(importance[:p] - importance[p:]).sum())
+        size = float(np.abs(contrast(importance)).sum())
         if size > 0:
             total += share * importance / size
     return total

@@ -2,9 +2,9 @@
 
 An additive model needs few rows for main effects; a network can fit anything but needs many more. The network learns what the
 first stage leaves or, where features with effects of their own also act together, the whole response: a network on the
-residual would pay the penalty of every group anew for a small gain. In that case columns of the pairs that the first stage
+residual would pay the penalty of every group anew for a small gain. In that case columns of the units that the first stage
 found are scaled up, so that their groups cost less. Which of the two it is, and how much each stage counts, is decided by
-prediction of held-out rows, which treats the members of a pair alike.
+prediction of held-out rows, which treats the members of a unit alike.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from grip2.facts import Facts, StageFacts
 from grip2.progress import Progress, split_progress
 from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import Pair
 from grip2.statistics.base import BatchedStatistic
 from grip2.statistics.effects import EffectPosterior
 from grip2.statistics.grip import GRIP2, GroupPersistence, surface_of
@@ -31,6 +30,8 @@ from grip2.statistics.held_out import NetworkProblem, split_rows
 from grip2.statistics.lambda_range import Rehearsal
 from grip2.statistics.network_runs import Prepared, Work, score_tables, training_facts
 from grip2.statistics.stage import Stage, StageFit, combined_importance, fit_with_held_out_share
+from grip2.symmetry import Members
+from grip2.units import Layout
 
 RESIDUAL, RESPONSE = "residual", "response"
 TARGETS = (RESIDUAL, RESPONSE)
@@ -56,7 +57,7 @@ class Staged(BatchedStatistic):
         None means ``GRIP2()``, with its automatic range of lambda.
     target : "auto", "residual" or "response"
         What the network is trained on. "residual": what the first stage leaves. "response": all of it, with the columns of
-        the pairs found scaled up. "auto": whichever predicts held-out rows better.
+        the units found scaled up. "auto": whichever predicts held-out rows better.
     """
 
     def __init__(
@@ -73,9 +74,9 @@ class Staged(BatchedStatistic):
         sized.network = self.network.sized(n_rows)
         return sized
 
-    def draws_together(self, n_rows: int, n_features: int) -> int:
+    def draws_together(self, n_rows: int, layout: Layout) -> int:
         self._check_settings()
-        return self.network.draws_together(n_rows, n_features)
+        return self.network.draws_together(n_rows, layout)
 
     def _check_settings(self) -> None:
         if not isinstance(self.first, Stage):
@@ -89,7 +90,7 @@ class Staged(BatchedStatistic):
 
     def _importances(
         self,
-        pairs: Sequence[Pair],
+        draws: Sequence[Members],
         response: Response,
         *,
         rngs: Sequence[np.random.Generator],
@@ -98,9 +99,9 @@ class Staged(BatchedStatistic):
         network = self.network
         choosing = network.range_steps(judged=True) * (2 if self.target == "auto" else 1)
 
-        def prepare(Z: np.ndarray, rng: np.random.Generator, part: Progress | None) -> _PreparedStages:
+        def prepare(Z: np.ndarray, layout: Layout, rng: np.random.Generator, part: Progress | None) -> _PreparedStages:
             for_choice, for_block = split_progress(part, choosing, network.blocks.pilot_steps)
-            choice = _choose(self, Z, response, rng, for_choice)
+            choice = _choose(self, Z, layout, response, rng, for_choice)
             ready = network.prepared(choice.learned.problem, choice.rehearsal, rng, for_block)
             in_units_of_y = choice.learned.scale**2
             calibration = replace(
@@ -115,8 +116,8 @@ class Staged(BatchedStatistic):
             return _staged_importance(self.first, run, prepared)
 
         work = Work(choosing + network.blocks.pilot_steps, network.training_steps)
-        together = network.trains_together(pairs)
-        return score_tables(pairs, rngs, prepare=prepare, read=read, work=work, together=together, progress=progress)
+        together = network.trains_together(draws)
+        return score_tables(draws, rngs, prepare=prepare, read=read, work=work, together=together, progress=progress)
 
 
 class _Learned(NamedTuple):
@@ -124,7 +125,7 @@ class _Learned(NamedTuple):
 
     problem: NetworkProblem
     scale: float  # deviation of its target, where that of y is 1
-    factors: np.ndarray | None  # (2p,) what the columns were multiplied by
+    factors: np.ndarray | None  # (members p,) what the columns were multiplied by
 
 
 @dataclass(frozen=True)
@@ -149,27 +150,34 @@ class _PreparedStages(Prepared):
     choice: _Choice
 
 
-def _learned(Z: np.ndarray, response: Response, stage: StageFit, target: str) -> _Learned:
-    """What is left of the response, or all of it with the columns of the pairs found scaled up."""
+def _learned(Z: np.ndarray, layout: Layout, response: Response, stage: StageFit, target: str) -> _Learned:
+    """What is left of the response, or all of it with the columns of the units found scaled up."""
     if target == RESIDUAL:
-        return _Learned(NetworkProblem(Z, stage.response, stage.logits), stage.scale, None)
-    # From 1 to 2, the same for both members of a pair: a scaled-up column needs smaller weights for the same effect.
-    factors = np.tile(1.0 + stage.unit_weights, 2)
+        return _Learned(NetworkProblem(Z, layout, stage.response, stage.logits), stage.scale, None)
+    # From 1 to 2, the same for all members of a unit: a scaled-up column needs smaller weights for the same effect.
+    factors = layout.to_columns(1.0 + stage.unit_weights)
     logits = None
     if stage.logits is not None:
         # Shares of classes are known, as in what the first stage leaves: the network is credited with neither.
         logits = np.tile(response.constant_outputs(), (len(response), 1))
-    return _Learned(NetworkProblem(Z * factors.astype(Z.dtype), response, logits), 1.0, factors)
+    return _Learned(NetworkProblem(Z * factors.astype(Z.dtype), layout, response, logits), 1.0, factors)
 
 
 def _choose(
-    statistic: Staged, Z: np.ndarray, response: Response, rng: np.random.Generator, progress: Progress | None
+    statistic: Staged,
+    Z: np.ndarray,
+    layout: Layout,
+    response: Response,
+    rng: np.random.Generator,
+    progress: Progress | None,
 ) -> _Choice:
     """The first stage on all rows; what the network learns is decided by rehearsals of both stages with rows held out."""
     network = statistic.network
     for_rehearsals = stream(rng, "rehearsals")
     kept, held_out = split_rows(len(Z), stream(rng, "held-out rows"))
-    before, stage = fit_with_held_out_share(statistic.first, Z, response, np.sort(kept), held_out, rng)
+    before, stage = fit_with_held_out_share(
+        statistic.first, Z, layout, response, kept=np.sort(kept), held_out=held_out, rng=rng
+    )
     candidates = [statistic.target]
     if statistic.target == "auto":
         candidates = [RESIDUAL, RESPONSE] if stage.held_out_share > LEAST_SHARE else [RESPONSE]
@@ -177,24 +185,24 @@ def _choose(
     losses: dict[str, float] = {}
     parts = split_progress(progress, *[network.range_steps(judged=True)] * len(candidates))
     for candidate, part in zip(candidates, parts, strict=True):
-        learned = _learned(Z, response, before, candidate)
+        learned = _learned(Z, layout, response, before, candidate)
         alike = copy.deepcopy(for_rehearsals)  # the same start and batches: less chance in the comparison
         found = network.rehearse(learned.problem, rng=alike, held_out=held_out, judged=True, progress=part)
         rehearsals[candidate], losses[candidate] = found, found.useful_loss * learned.scale**2
         del learned  # it may hold a copy of the table
     best = min(losses, key=lambda name: losses[name])
-    return _Choice(stage, best, _learned(Z, response, stage, best), rehearsals[best], losses)
+    return _Choice(stage, best, _learned(Z, layout, response, stage, best), rehearsals[best], losses)
 
 
 def _staged_importance(first: Stage, run: TrainingRun, prepared: _PreparedStages) -> Importance:
-    choice, p = prepared.choice, len(run.importance) // 2
+    choice, layout = prepared.choice, prepared.problem.layout
     factors = choice.learned.factors
     of_network = run.importance if factors is None else run.importance * factors
-    parts = [(choice.stage.importance, choice.stage.held_out_share), (of_network, choice.network_share)]
+    parts = [(choice.stage.importance, choice.stage.held_out_share), (layout.norms(of_network), choice.network_share)]
     total = combined_importance(parts)
     stages = (
         first.facts(choice.stage),
         StageFacts("network", NETWORK_EXPLAINS[choice.target], choice.target, choice.network_share),
     )
     facts = Facts(stages, training_facts(prepared.config, run), prepared.calibration)
-    return Importance(total[:p], total[p:], facts, surface_of(run, factors), run.loss_curve)
+    return Importance(total, facts, surface_of(run, layout, factors), run.loss_curve)

@@ -37,6 +37,7 @@ class HIV(Source):
         "rules": Option("paper", choices=("paper", "vignette")),
     }
     default_knockoffs = "fixed"
+    has_groups = True  # mutations at one position
     shares_X = True
     shares_y = True
 

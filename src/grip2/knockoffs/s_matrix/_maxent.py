@@ -2,31 +2,61 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from grip2.knockoffs.s_matrix._group_newton import Derivatives, Point, Solution, minimise_blocks
+from grip2.knockoffs.s_matrix._groups import Groups, has_blocks, in_form, rescaled, units_of
 from grip2.knockoffs.s_matrix._newton import minimise
-from grip2.knockoffs.s_matrix._scale import correlation_scale, lift
+from grip2.knockoffs.s_matrix._scale import ceiling_of, correlation_scale, lift
+from grip2.units import Units
 
 
-def maxent(Sigma: np.ndarray) -> np.ndarray:
-    """The s that maximises ``log det(2R - diag(s)) + sum(log s)``, the log-determinant of the joint covariance.
+def maxent(Sigma: np.ndarray, *, copies: int = 1, groups: Groups = None) -> np.ndarray:
+    """The s that maximises ``log det(cR - diag(s)) + m sum(log s)``, the log-determinant of the covariance of all members.
+
+    R is the correlation matrix and c = (m + 1) / m for m copies.
 
     The objective is self-concordant, so Newton's method converges from any interior point. The result is exact to rounding
-    error if R is positive definite; to a singular R a ridge is added first (``RIDGE``). With ``M = 2R - diag(s)``, ``s <= 1``
-    holds at the optimum as it does for ``mvr``: ``1/s_j = (M^-1)_jj >= 1/(2 - s_j)``.
+    error if R is positive definite; to a singular R a ridge is added first (``RIDGE``). With ``D = cR - diag(s)``, ``s <= 1``
+    holds at the optimum as it does for ``mvr``: ``m/s_j = (D^-1)_jj >= 1/(c - s_j)``.
     """
+    ceiling = ceiling_of(copies)
     R, scale = correlation_scale(Sigma)
     R, _ = lift(R)
-    return np.asarray(minimise(R, _value, _derivatives, tolerance=1e-13) * scale)
+    units = units_of(groups, len(R))
+    if has_blocks(units):
+        return rescaled(solve_blocks(R, units, copies).S, scale)
+    value, derivatives = partial(_value, copies), partial(_derivatives, copies)
+    s = minimise(R, value, derivatives, ceiling=ceiling, tolerance=1e-13)
+    return in_form(np.asarray(s * scale), units)
 
 
-def _value(s: np.ndarray, factor: np.ndarray, inverse: np.ndarray) -> float:
-    return -float(2 * np.sum(np.log(np.diag(factor))) + np.sum(np.log(s)))
+def _value(m: int, s: np.ndarray, factor: np.ndarray, inverse: np.ndarray) -> float:
+    return -float(2 * np.sum(np.log(np.diag(factor))) + m * np.sum(np.log(s)))
 
 
-def _derivatives(s: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient ``diag(M^-1) - 1/s``; Hessian ``M^-1 o M^-1 + diag(1/s^2)``."""
-    gradient = np.diag(inverse) - 1 / s
+def _derivatives(m: int, s: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient ``diag(D^-1) - m/s``; Hessian ``D^-1 o D^-1 + diag(m/s^2)``, o entrywise."""
+    gradient = np.diag(inverse) - m / s
     hessian = inverse * inverse
-    hessian[np.diag_indices_from(hessian)] += 1 / s**2
+    hessian[np.diag_indices_from(hessian)] += m / s**2
     return gradient, hessian
+
+
+def solve_blocks(R: np.ndarray, units: Units, copies: int) -> Solution:
+    """The block-diagonal S that maximises ``log det(cR - S) + m log det S``, for a positive definite correlation matrix."""
+    value, derivatives = partial(_block_value, copies), partial(_block_derivatives, copies)
+    return minimise_blocks(R, units, value, derivatives, copies=copies, tolerance=1e-13)
+
+
+def _block_value(m: int, point: Point) -> float:
+    return -point.log_det + m * float(np.sum(np.log(point.kappa)))
+
+
+def _block_derivatives(m: int, point: Point) -> Derivatives:
+    """Gradient ``D^-1 - m S^-1``; Hessian ``V -> D^-1 V D^-1 + m S^-1 V S^-1``."""
+    gradient = point.inverse.copy()
+    gradient[np.diag_indices_from(gradient)] -= m
+    return Derivatives(gradient, point.inverse / 2, np.full(len(gradient), m / 2))

@@ -1,4 +1,4 @@
-"""Damped Newton's method for smooth convex objectives of s on the interior of ``{s > 0, 2R - diag(s) > 0}``."""
+"""Damped Newton's method for smooth convex objectives of s on the interior of ``{s > 0, cR - diag(s) > 0}``."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ Value = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
 Derivatives = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def minimise(R: np.ndarray, value: Value, derivatives: Derivatives, *, tolerance: float) -> np.ndarray:
+def minimise(R: np.ndarray, value: Value, derivatives: Derivatives, *, ceiling: float, tolerance: float) -> np.ndarray:
     """The minimiser of ``value`` over the interior.
 
     Parameters
     ----------
     R : (p, p) positive definite correlation matrix.
-    value : the objective as a function of s, the Cholesky factor of ``M = 2R - diag(s)`` and the inverse of M.
-    derivatives : gradient and Hessian as functions of s and the inverse of M.
+    value : the objective as a function of s, the Cholesky factor of ``D = cR - diag(s)`` and the inverse of D.
+    derivatives : gradient and Hessian as functions of s and the inverse of D.
+    ceiling : c, from ``ceiling_of``.
     tolerance : stop when the squared Newton decrement (to second order, twice the excess over the minimum) is at most this
         times ``max(1, |value|)``.
     """
-    s = interior_start(R)
-    point = _evaluate(R, s, value)
+    s = interior_start(R, ceiling)
+    point = _evaluate(ceiling * R, s, value)
     if point is None:
         raise np.linalg.LinAlgError("The starting point is not in the interior.")
     for _ in range(_MAX_ITERATIONS):
@@ -42,7 +43,7 @@ def minimise(R: np.ndarray, value: Value, derivatives: Derivatives, *, tolerance
         length = min(1.0, 0.95 / max(float((-step / s).max()), 1e-300))
         for _ in range(_MAX_HALVINGS):
             trial = s + length * step
-            candidate = _evaluate(R, trial, value)
+            candidate = _evaluate(ceiling * R, trial, value)
             if candidate is not None and candidate[0] <= current - 1e-4 * length * decrement:
                 break
             length /= 2
@@ -61,8 +62,8 @@ def newton_step(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     return np.asarray(step * scale)
 
 
-def _evaluate(R: np.ndarray, s: np.ndarray, value: Value) -> tuple[float, np.ndarray] | None:
-    factor = cholesky_factor(2 * R - np.diag(s))
+def _evaluate(bound: np.ndarray, s: np.ndarray, value: Value) -> tuple[float, np.ndarray] | None:
+    factor = cholesky_factor(bound - np.diag(s))
     if factor is None:
         return None
     inverse = inverse_from(factor)

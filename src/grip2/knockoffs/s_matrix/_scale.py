@@ -36,6 +36,13 @@ def correlation_scale(Sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return R, variance
 
 
+def ceiling_of(copies: int) -> float:
+    """The factor c in the constraint ``c Sigma - S >= 0`` for this many copies, ``(m + 1) / m``: 2 for one copy."""
+    if isinstance(copies, bool) or not isinstance(copies, (int, np.integer)) or copies < 1:
+        raise Grip2Error(f"copies: must be a whole number of at least 1, got {copies!r}.")
+    return (int(copies) + 1) / int(copies)
+
+
 def cholesky_factor(M: np.ndarray) -> np.ndarray | None:
     """Lower Cholesky factor of a symmetric matrix, or None when it is not positive definite."""
     # The transpose of a symmetric C-ordered array is Fortran-ordered: LAPACK takes it with one copy.
@@ -72,8 +79,8 @@ def lift(R: np.ndarray) -> tuple[np.ndarray, float]:
     return R + ridge * np.eye(len(R)), ridge
 
 
-def interior_start(R: np.ndarray) -> np.ndarray:
-    """A strictly feasible s, proportional to the conditional variances (capped at 1).
+def interior_start(R: np.ndarray, ceiling: float) -> np.ndarray:
+    """A strictly feasible s for ``ceiling * R - diag(s) > 0``, proportional to the conditional variances (capped at 1).
 
     ``1 / (R^-1)_jj`` is the variance of feature j given the others. Features that are nearly linear combinations of others
     start with the small s they must end with, without making the s of the other features small.
@@ -82,6 +89,6 @@ def interior_start(R: np.ndarray) -> np.ndarray:
     if factor is None:
         raise np.linalg.LinAlgError("interior_start needs a positive definite matrix.")
     s = np.minimum(1.0 / np.diag(inverse_from(factor)), 1.0)
-    while cholesky_factor(2 * R - np.diag(s)) is None:
+    while cholesky_factor(ceiling * R - np.diag(s)) is None:
         s = s / 2
     return s / 2

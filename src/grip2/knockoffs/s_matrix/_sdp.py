@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
+from grip2.errors import Grip2Error
+from grip2.knockoffs.s_matrix._groups import Groups, has_blocks, in_form, units_of
 from grip2.knockoffs.s_matrix._scale import (
+    ceiling_of,
     cholesky_factor,
     correlation_scale,
     interior_start,
@@ -19,23 +22,27 @@ _MAX_ITERATIONS = 60
 _MAX_SHORTENINGS = 60
 
 
-def sdp(Sigma: np.ndarray, *, tolerance: float = 1e-6) -> np.ndarray:
-    """The s that maximises ``sum(s)`` subject to ``0 <= s <= 1`` and ``2R - diag(s)`` positive semidefinite.
+def sdp(Sigma: np.ndarray, *, copies: int = 1, groups: Groups = None, tolerance: float = 1e-6) -> np.ndarray:
+    """The s that maximises ``sum(s)`` subject to ``0 <= s <= 1`` and ``cR - diag(s)`` positive semidefinite.
 
-    R is the correlation matrix. The result lies strictly inside the constraints. Its sum is within ``tolerance * max(sum(s),
-    p / 1000)`` of the optimum, as a dual feasible point proves, unless rounding error stops the iteration first (condition
-    numbers above about 1e7).
+    R is the correlation matrix and c = (m + 1) / m for m copies. The result lies strictly inside the constraints. Its sum is
+    within ``tolerance * max(sum(s), p / 1000)`` of the optimum, as a dual feasible point proves, unless rounding error stops
+    the iteration first (condition numbers above about 1e7).
     """
+    ceiling = ceiling_of(copies)
     R, scale = correlation_scale(Sigma)
+    units = units_of(groups, len(R))
+    if has_blocks(units):
+        raise Grip2Error("sdp: there is no solver for groups of several columns. Use s='mvr', s='maxent' or s='equi'.")
     R, _ = lift(R)
-    return np.asarray(solve(R, tolerance).s * scale)
+    return in_form(np.asarray(solve(R, tolerance, ceiling).s * scale), units)
 
 
 @dataclass
 class State:
-    """Primal s; dual Z (for ``2R - diag(s)``), lower (for ``s >= 0``) and upper (for ``s <= 1``).
+    """Primal s; dual Z (for ``cR - diag(s)``), lower (for ``s >= 0``) and upper (for ``s <= 1``).
 
-    The dual programme: minimise ``trace(2RZ) + sum(upper)`` subject to ``diag(Z) + upper - lower = 1``, with Z positive
+    The dual programme: minimise ``trace(cRZ) + sum(upper)`` subject to ``diag(Z) + upper - lower = 1``, with Z positive
     semidefinite and lower and upper nonnegative. The start is dual feasible and every step keeps it so; therefore ``gap``
     bounds the distance from the optimum.
     """
@@ -45,14 +52,15 @@ class State:
     Z: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    ceiling: float  # c
 
     @property
     def gap(self) -> float:
-        return float(2 * np.sum(self.R * self.Z) + self.upper.sum() - self.s.sum())
+        return float(self.ceiling * np.sum(self.R * self.Z) + self.upper.sum() - self.s.sum())
 
     @property
     def M(self) -> np.ndarray:
-        return 2 * self.R - np.diag(self.s)
+        return self.ceiling * self.R - np.diag(self.s)
 
     def complementarity(self) -> float:
         total = np.sum(self.M * self.Z) + self.s @ self.lower + (1 - self.s) @ self.upper
@@ -65,6 +73,7 @@ class State:
             self.Z + dual * step.Z,
             self.lower + dual * step.lower,
             self.upper + dual * step.upper,
+            self.ceiling,
         )
 
 
@@ -78,11 +87,11 @@ class Step:
     upper: np.ndarray
 
 
-def solve(R: np.ndarray, tolerance: float) -> State:
+def solve(R: np.ndarray, tolerance: float, ceiling: float) -> State:
     """Mehrotra's predictor-corrector method with the HKM direction; it solves only p x p systems."""
     p = len(R)
     # Dual feasible: diag(Z) + upper - lower = 1 for Z = I, upper = lower = 1.
-    state = State(R, np.minimum(interior_start(R), 0.5), np.eye(p), np.ones(p), np.ones(p))
+    state = State(R, np.minimum(interior_start(R, ceiling), 0.5), np.eye(p), np.ones(p), np.ones(p), ceiling)
     for _ in range(_MAX_ITERATIONS):
         if state.gap <= tolerance * max(float(state.s.sum()), p / 1000):
             break

@@ -6,11 +6,12 @@ from typing import Self
 
 import numpy as np
 
-from grip2.knockoffs.base import KnockoffSampler
+from grip2.knockoffs.base import Groups, KnockoffSampler
 from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic
+from grip2.symmetry import Members
 
 
 class Correlation(Statistic):
@@ -20,18 +21,10 @@ class Correlation(Statistic):
         self.power = power
 
     def _importance(
-        self,
-        X: np.ndarray,
-        Xk: np.ndarray,
-        response: Response,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None,
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
-        return Importance(self._scores(X, response.y), self._scores(Xk, response.y))
-
-    def _scores(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.abs(np.corrcoef(Z, y, rowvar=False)[-1, :-1]) ** self.power
+        correlation = np.abs(np.corrcoef(members.standardised(), response.y, rowvar=False)[-1, :-1])
+        return Importance(members.layout.sums(correlation**self.power))
 
 
 class PermutedKnockoffs(KnockoffSampler):
@@ -40,17 +33,18 @@ class PermutedKnockoffs(KnockoffSampler):
     def __init__(self, passes: int = 1) -> None:
         self.passes = passes
 
-    def fit(self, X: np.ndarray, y: None = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+        self.check_can_draw(groups=groups)
         self.covariance_ = np.diag(np.var(X, axis=0))
         self.s_ = np.diag(self.covariance_)
         self._remember_columns(X, X.shape[1])
         return self
 
-    def _sample(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
         copy = X
         for _ in range(self.passes):
             copy = rng.permuted(copy, axis=0)
-        return copy
+        return copy[np.newaxis]
 
     def assumptions(self) -> list[str]:
         return ["The columns are independent."]

@@ -1,0 +1,51 @@
+"""The number of copies: as given, or from the table's size and the level, and never from the response."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from grip2.copies import AUTOMATIC, check_copies, choose_copies
+from grip2.errors import Grip2Error
+from grip2.filter import fewest_selected
+
+
+def automatic(fdr=0.1, n_rows=500, n_columns=30, draws_copies=True):
+    return choose_copies(AUTOMATIC, fdr=fdr, n_rows=n_rows, n_columns=n_columns, draws_copies=draws_copies)
+
+
+def test_a_number_is_taken_as_it_is():
+    choice = choose_copies(3, fdr=0.1, n_rows=500, n_columns=30, draws_copies=True)
+    assert (choice.copies, choice.reason) == (3, "given")
+
+
+@pytest.mark.parametrize("fdr", [0.05, 0.1, 0.2])
+def test_few_features_can_be_selected_from_an_ordinary_table(fdr):
+    choice = automatic(fdr)
+    assert fewest_selected(fdr, choice.copies) <= (4 if fdr < 0.1 else 2)
+    assert str(fewest_selected(fdr, choice.copies)) in choice.reason
+
+
+def test_one_copy_where_the_sampler_has_no_more():
+    choice = automatic(draws_copies=False)
+    assert choice.copies == 1
+    assert "one copy only" in choice.reason
+
+
+def test_large_tables_get_fewer_copies_and_say_why():
+    counts = [automatic(n_rows=n_rows, n_columns=100).copies for n_rows in (1_000, 100_000, 1_000_000)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] == 1
+    assert "too much time and memory" in automatic(n_rows=1_000_000, n_columns=100).reason
+    assert automatic(n_columns=100_000).copies == 1
+
+
+def test_the_response_has_no_part_in_it():
+    assert not {"y", "response", "W", "importance"} & set(inspect.signature(choose_copies).parameters)
+
+
+@pytest.mark.parametrize("copies", [0, -1, 1.5, True, "five", None])
+def test_other_values_are_refused(copies):
+    with pytest.raises(Grip2Error, match="copies must be a whole number of at least 1 or 'auto'"):
+        check_copies(copies, "test")
