@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from grip2.derandomize import inner_level
 from grip2.filter import estimated_fdp, fewest_selected
 from grip2.knockoffs import KnockoffSampler
 from grip2.responses import Response
@@ -73,12 +72,11 @@ def _reason_for_draws(
 ) -> str:
     if selected.any():
         return f"{int(selected.sum())} features pass e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
-    needed = fewest_selected(inner_level(fdr, copies), copies)
+    needed = fewest_selected(fdr, copies)
     smallest = q.min()
     return (
         f"Nothing was selected at fdr {fdr:g}: no e-value averaged over {n_draws} draws was large enough for e-BH. "
-        f"Each draw is thresholded at fdr {inner_level(fdr, copies):g}, where at least {needed} {_features(needed)} must be "
-        "selected together; "
+        f"At least {needed} {_features(needed)} must be found together, in nearly every draw; "
         f"{int(np.sum(W > 0))} of {len(W)} features had W > 0 on average. "
         + (
             f"The smallest fdr that would select something is {smallest:g} ({int(np.sum(q == smallest))} {_features(int(np.sum(q == smallest)))})."
