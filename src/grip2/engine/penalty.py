@@ -6,13 +6,19 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from grip2.engine.mlp import Parameters
+from grip2.engine.input_groups import InputGroups
+from grip2.engine.mlp import Parameters, squared_group_norms
 
 
-def group_penalty(first_weight: Any, a: Any, epsilon: Any) -> Any:
-    """``sum_j (||w_j||^2 + epsilon)^(a/2)``: Omega_a of the appendix, smoothed so that it has a gradient at zero."""
-    squared_norms = jnp.sum(first_weight * first_weight, axis=-1)
-    return jnp.sum((squared_norms + epsilon) ** (0.5 * a))
+def group_penalty(first_weight: Any, a: Any, epsilon: Any, groups: InputGroups | None = None) -> Any:
+    """``sum_j (||w_j||^2 + epsilon)^(a/2)``: Omega_a of the appendix, smoothed so that it has a gradient at zero.
+
+    XXX
+    """
+    squared_norms = squared_group_norms(first_weight, groups)
+    if groups is None:
+        return jnp.sum((squared_norms + epsilon) ** (0.5 * a))
+    return jnp.sum(groups.sizes * (squared_norms / groups.sizes + epsilon) ** (0.5 * a))
 
 
 def deep_penalty(parameters: Parameters) -> Any:
