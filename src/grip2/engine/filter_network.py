@@ -1,7 +1,8 @@
 """DeepPINK's network (Lu et al. 2018): a column and its knockoff copies meet in a filter, an MLP sees the filters only.
 
 Filter j is ``sum_k z_kj x_kj + b_j``, linear, one term for every member k; with one copy it is the paper's
-``z_j x_j + z~_j x~_j + b_j``. The engine knows member k of column j as column ``k p + j`` of one table, and starts and treats all alike.
+``z_j x_j + z~_j x~_j + b_j``. The engine knows member k of column j as column ``k p + j`` of one table, and starts and treats
+all members alike.
 """
 
 from __future__ import annotations
