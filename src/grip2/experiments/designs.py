@@ -88,9 +88,7 @@ def _make(seed: int, design: Design, group: Sequence[int], prepared: _Prepared) 
     tables = []
     for trial in group:
         X, y = prepared.rows(trial)
-        Xk = prepared.sampler(X).sample(
-            X, rng=_rng(seed, design.key, trial, _KNOCKOFFS), copies=design.copies
-        )
+        Xk = prepared.sampler(X).sample(X, rng=_rng(seed, design.key, trial, _KNOCKOFFS), copies=design.copies)
         tables.append(TrialTable(X, Xk, y))
     seconds = (time.perf_counter() - began) / len(group)
     row = _design_row(design, prepared.population, len(tables[0].X))
