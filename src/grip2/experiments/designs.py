@@ -130,7 +130,7 @@ def sampler_for(design: Design, population: Population) -> KnockoffSampler:
 def _design_row(design: Design, population: Population, n: int) -> DesignRow:
     names = population.feature_names
     n_columns = len(names)
-    judged = range(n_columns) if population.units is None else population.units
+    judged: Sequence[int] | np.ndarray = range(n_columns) if population.units is None else population.units
     if design.grouped:  # W has one entry for every unit
         judged = list(dict.fromkeys(judged))
         names = tuple(str(unit) for unit in judged)
