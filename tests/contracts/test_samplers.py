@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import subprocess
 import sys
 
@@ -14,12 +15,13 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
-from tests.knockoffs.cases import ar1, joint, largest_z, law_of, normal_rows, uneven, z_bound
+from tests.knockoffs.cases import ar1, joint, largest_z, law_of, members, normal_rows, uneven, z_bound
 
 from grip2 import knockoffs
 from grip2.errors import Grip2Error
 from grip2.knockoffs import KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
+from grip2.units import Units
 
 RNG = np.random.default_rng
 CLASSES = {name: SAMPLERS.load(name) for name in SAMPLERS.names()}
@@ -269,20 +271,136 @@ def test_rows_are_added_where_the_sampler_declares_it(Sampler, X):
     assert sampler.fit(longer).sample(longer, rng=rng).shape == longer.shape
 
 
+SEVERAL = pytest.mark.parametrize("Sampler", [Sampler for Sampler in CLASSES.values() if Sampler.draws_copies])
+GROUPED = pytest.mark.parametrize("Sampler", [Sampler for Sampler in CLASSES.values() if Sampler.draws_groups])
+LABELS = ("a", "b", "a", "c", "c", "d")
+
+
+@EVERY
+def test_copies_that_cannot_be_drawn_are_refused_in_words(Sampler, X):
+    sampler = Sampler().fit(X)
+    for copies in (0, -1, 1.5, True, "auto"):
+        with pytest.raises(Grip2Error, match=f"{Sampler.__name__}: copies must be a whole number of at least 1, got"):
+            sampler.sample(X, rng=RNG(0), copies=copies)
+    if not Sampler.draws_copies:
+        for refused in (lambda: sampler.sample(X, rng=RNG(0), copies=3), lambda: sampler.s_for(3)):
+            with pytest.raises(Grip2Error, match=f"{Sampler.__name__}: .* one copy only, got copies=3"):
+                refused()
+
+
+@EVERY
+def test_one_copy_is_a_table_by_default(Sampler, X):
+    sampler = Sampler().fit(X)
+    np.testing.assert_array_equal(sampler.sample(X, rng=RNG(1), copies=1), sampler.sample(X, rng=RNG(1)))
+    np.testing.assert_array_equal(sampler.s_for(1), sampler.s_)
+    np.testing.assert_array_equal(sampler.own_correlation(), 1.0 - sampler.s_ / np.diag(sampler.covariance_))
+    assert sampler.units_.all_single
+
+
+@SEVERAL
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_several_copies(Sampler, X, dtype):
+    X = X.astype(dtype)
+    sampler = Sampler().fit(X)
+    Xk = sampler.sample(X, rng=RNG(1), copies=3)
+    assert Xk.shape == (3, *X.shape)
+    assert Xk.dtype == dtype
+    assert np.isfinite(Xk).all()
+    assert min(np.abs(Xk[a] - Xk[b]).max() for a, b in ((0, 1), (0, 2), (1, 2))) > 0.1
+    np.testing.assert_array_equal(Sampler().fit(X).sample(X, rng=RNG(1), copies=3), Xk)
+    assert np.all(sampler.s_for(3) < sampler.s_for(1))
+    assert np.linalg.eigvalsh(4 / 3 * sampler.covariance_ - np.diag(sampler.s_for(3)))[0] > -1e-8
+
+
+@SEVERAL
+def test_a_pickled_sampler_keeps_what_it_has_factorised(Sampler, X, monkeypatch):
+    sampler = Sampler().fit(X, groups=LABELS)
+    expected = sampler.sample(X, rng=RNG(1), copies=3)
+    again = pickle.loads(pickle.dumps(sampler))
+
+    def refuse(*_, **__):
+        raise AssertionError("solved again")
+
+    monkeypatch.setattr("grip2.knockoffs.conditional.choose_s", refuse)
+    np.testing.assert_array_equal(again.sample(X, rng=RNG(1), copies=3), expected)
+    np.testing.assert_array_equal(again.s_for(3), sampler.s_for(3))
+    with pytest.raises(AssertionError, match="solved again"):
+        again.s_for(2)
+
+
+@SEVERAL
+def test_a_new_fit_forgets_what_was_factorised(Sampler, X):
+    sampler = Sampler().fit(X)
+    first = sampler.s_for(3)
+    assert np.abs(sampler.fit(normal_rows(120, ar1(6, 0.9), RNG(2))).s_for(3) - first).max() > 0.01
+
+
+@GROUPED
+def test_groups(Sampler, X):
+    sampler = Sampler(s="mvr").fit(X, groups=LABELS)
+    same = np.equal.outer(LABELS, LABELS)
+    assert len(sampler.units_) == 4
+    assert sampler.s_.shape == (6, 6)
+    assert np.all(sampler.s_[~same] == 0)
+    assert np.linalg.eigvalsh(2 * sampler.covariance_ - sampler.s_)[0] > -1e-8
+    np.testing.assert_array_equal(sampler.own_correlation(), 1.0 - np.diag(sampler.s_) / np.diag(sampler.covariance_))
+    Xk = sampler.sample(X, rng=RNG(1))
+    assert Xk.shape == X.shape
+    as_units = Sampler(s="mvr").fit(X, groups=Units.from_labels(LABELS))
+    np.testing.assert_array_equal(as_units.sample(X, rng=RNG(1)), Xk)
+    assert sum("unit by unit, not column by column" in text for text in sampler.assumptions()) == 1
+    assert not any("unit by unit" in text for text in sampler.fit(X).assumptions())
+
+
+@GROUPED
+def test_groups_of_one_column_are_no_groups(Sampler, X):
+    sampler = Sampler().fit(X, groups=list("abcdef"))
+    assert sampler.s_.shape == (6,)
+    np.testing.assert_array_equal(sampler.sample(X, rng=RNG(1)), Sampler().fit(X).sample(X, rng=RNG(1)))
+
+
+@GROUPED
+def test_bad_groups_are_refused_in_words(Sampler, X):
+    with pytest.raises(
+        Grip2Error, match=f"{Sampler.__name__}: groups: must hold one label for each of the 6 columns, got 3"
+    ):
+        Sampler().fit(X, groups=["a", "b", "b"])
+    with pytest.raises(Grip2Error, match="groups"):
+        Sampler(s="sdp").fit(X, groups=LABELS)
+
+
+@pytest.mark.parametrize(
+    "Sampler", [Sampler for Sampler in CLASSES.values() if Sampler.draws_copies and Sampler.draws_groups]
+)
+def test_covariance_of_all_members_of_groups(Sampler):
+    """Three copies of four units, everything estimated; bound and false-alarm rate as below, for 24 columns."""
+    rng = RNG(2)
+    X = normal_rows(MOMENT_ROWS, uneven(6), rng)
+    sampler = Sampler().fit(X, groups=LABELS)
+    Xk = sampler.sample(X, rng=rng, copies=3)
+    bound = z_bound(24)
+    assert moment_error(sampler, X, Xk) < bound
+    assert moment_error(sampler, X, Xk[[0, 0, 0]]) > 2 * bound
+    assert moment_error(sampler, X, np.roll(Xk, 1, axis=2)) > 2 * bound
+
+
 # One data set of 20,000 rows, 78 second moments of (X, Xk): the largest error exceeds this many standard errors with
 # probability below 1e-5 (union bound; the estimated covariance is the target, which only makes errors smaller).
 MOMENT_ROWS, MOMENT_BOUND = 20_000, z_bound(12)
 
 
 def moment_error(sampler: KnockoffSampler, X: np.ndarray, Xk: np.ndarray) -> float:
-    """Largest error of the covariance of (X, Xk), in standard errors, against [[R, R - S], [R - S, R]].
+    """Largest error of the covariance of all members, in standard errors: R within a member, R - S between two.
 
     Columns are scaled by the mean and standard deviation of X: some samplers work with correlations.
     """
-    variance = np.diag(sampler.covariance_)
-    target = joint(sampler.covariance_ / np.sqrt(np.outer(variance, variance)), sampler.s_ / variance)
-    centre, scale = np.tile(X.mean(axis=0), 2), np.tile(X.std(axis=0), 2)
-    return largest_z((np.hstack([X, Xk]) - centre) / scale, target)
+    copies = 1 if Xk.ndim == 2 else len(Xk)
+    root, S = np.sqrt(np.diag(sampler.covariance_)), sampler.s_for(copies)
+    scale = np.outer(root, root)
+    target = joint(sampler.covariance_ / scale, S / root**2 if S.ndim == 1 else S / scale, copies)
+    return largest_z(
+        (members(X, Xk) - np.tile(X.mean(axis=0), 1 + copies)) / np.tile(X.std(axis=0), 1 + copies), target
+    )
 
 
 @EVERY

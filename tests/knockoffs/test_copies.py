@@ -19,7 +19,9 @@ P, N = 6, 20_000
 GROUPS = ("a", "b", "a", "c", "b", "a")
 SINGLE = [(s, None) for s in ("equi", "sdp", "mvr", "maxent")]
 GROUPED = [(s, GROUPS) for s in ("equi", "mvr", "maxent")]
-CASES = pytest.mark.parametrize(("s", "groups"), SINGLE + GROUPED, ids=[s for s, _ in SINGLE] + [f"{s}-groups" for s, _ in GROUPED])
+CASES = pytest.mark.parametrize(
+    ("s", "groups"), SINGLE + GROUPED, ids=[s for s, _ in SINGLE] + [f"{s}-groups" for s, _ in GROUPED]
+)
 COPIES = pytest.mark.parametrize("copies", [1, 2, 3, 5])
 
 
@@ -138,18 +140,17 @@ def test_broken_twins_fail_the_moment_test(groups):
     assert error(independent) > 2 * bound(copies)
     # Identical copies: all noise is shared.
     assert error(np.repeat(alone.draw(X, rng), copies, axis=0)) > 2 * bound(copies)
-    # Deviations that do not sum to zero: each copy keeps the mean of the e_k.
-    own = rng.standard_normal((copies, N, P)) @ (np.diag(law.L) if law.L.ndim == 1 else law.L).T
-    assert error(law.draw(X, rng) + own.mean(axis=0)) > 2 * bound(copies)
 
 
 def test_s_of_one_copy_is_too_large_for_five():
     rng, copies = RNG(1), 5
     Sigma = ar1(P, 0.7)
     X = normal_rows(N, Sigma, rng)
-    sampler = known(Sigma, "mvr", None)
+    sampler = known(Sigma, "equi", None)
     s = sampler.s_for(1)
-    with pytest.raises(Grip2Error, match="twin: the conditional covariance of the knockoffs must be positive semidefinite"):
+    with pytest.raises(
+        Grip2Error, match="twin: the conditional covariance of the knockoffs must be positive semidefinite"
+    ):
         ConditionalGaussian(np.zeros(P), Sigma, s, copies=copies, who="twin")
     twin = clipped(law_of(sampler, copies), Sigma, s).draw(X, rng)
     assert largest_z(members(X, twin), joint(Sigma, s, copies)) > 2 * bound(copies)
@@ -234,21 +235,23 @@ def largest_rank_contrast(tables: list[np.ndarray]) -> tuple[float, int]:
         first = np.einsum("ij,il->ijl", ranks[kind[0][0]], ranks[kind[0][1]]).reshape(n, -1)
         for a, b in kind[1:]:
             d = np.einsum("ij,il->ijl", ranks[a], ranks[b]).reshape(n, -1) - first
-            keep = ~np.eye(p, dtype=bool).reshape(-1) if within else np.ones(p * p, dtype=bool)
+            keep = d.std(axis=0) > 0  # a product of two columns does not depend on their order
+            if within:
+                keep &= ~np.eye(p, dtype=bool).reshape(-1)
             z = np.abs(d.mean(axis=0))[keep] / (d.std(axis=0)[keep] / np.sqrt(n))
             worst, count = max(worst, float(z.max())), count + z.size
     return worst, count
 
 
 def test_copula_copies_of_mixed_columns_are_exchangeable_in_ranks():
-    """Columns that are not normal: contrasts of rank covariances between members, 4,000 rows, 3 copies, known correlations.
+    """Columns that are not normal: contrasts of rank covariances between members, 8,000 rows, 3 copies, known correlations.
 
-    The largest of 486 contrasts exceeds the bound with probability 1e-5 (union bound, normal limit). Copies with latent
+    The largest of 480 contrasts exceeds the bound with probability 1e-5 (union bound, normal limit). Copies with latent
     scores and noise of their own, each a valid knockoff, fail.
     """
     rng, copies = RNG(3), 3
     Sigma = ar1(P, 0.6)
-    X = mixed(4000, Sigma, rng)
+    X = mixed(8000, Sigma, rng)
     sampler = CopulaKnockoffs().fit(X)
     assert sampler.discrete_columns_.sum() == 2
     assert sampler.spiked_columns_.sum() == 1

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from grip2.errors import Grip2Error
 from grip2.knockoffs import FixedXKnockoffs
 from tests.knockoffs.cases import ar1, normal_rows
 
@@ -19,10 +20,10 @@ def design(n: int, p: int = P, seed: int = 0) -> np.ndarray:
 
 
 def worst_gram_error(X: np.ndarray, Xk: np.ndarray, s: np.ndarray) -> float:
-    """Relative to the lengths of the columns: 0 when X'X = Xk'Xk and X'Xk = X'X - diag(n s)."""
-    G = X.T @ X
+    """Relative to the lengths of the columns: 0 when X'X = Xk'Xk and X'Xk = X'X - n S; ``s`` is the diagonal or the matrix."""
+    G, S = X.T @ X, np.diag(s) if s.ndim == 1 else s
     size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
-    errors = [np.abs(Xk.T @ Xk - G) / size, np.abs(X.T @ Xk - G + len(X) * np.diag(s)) / size]
+    errors = [np.abs(Xk.T @ Xk - G) / size, np.abs(X.T @ Xk - G + len(X) * S) / size]
     return float(np.max(errors))
 
 
@@ -38,6 +39,34 @@ def test_gram_identities(s, center, n):
     if center:  # the identities hold for the raw matrices as well
         np.testing.assert_allclose(Xk.mean(axis=0), X.mean(axis=0), rtol=1e-10)
         assert worst_gram_error(X, Xk, sampler.s_) < 1e-8
+
+
+@pytest.mark.parametrize("s", ["equi", "mvr", "maxent"])
+@pytest.mark.parametrize("center", [True, False])
+def test_gram_identities_of_groups(s, center):
+    """Block-diagonal S: columns of other units keep their inner products, columns of one unit need not."""
+    X = design(60)
+    labels = np.arange(P) // 3
+    sampler = FixedXKnockoffs(s=s, center=center).fit(X, groups=labels)
+    Xk = sampler.sample(X, rng=RNG(1))
+    mean = X.mean(axis=0) * center
+    assert worst_gram_error(X - mean, Xk - mean, sampler.s_) < 1e-8
+    same = np.equal.outer(labels, labels)
+    assert np.all(sampler.s_[~same] == 0)
+    assert np.all(sampler.s_[same] != 0)
+    assert worst_gram_error(X - mean, Xk - mean, np.diag(sampler.s_)) > 1e-3  # not the knockoffs of single columns
+    given = FixedXKnockoffs(s=sampler.s_, center=center).fit(X, groups=labels)
+    np.testing.assert_allclose(given.s_, sampler.s_, rtol=1e-12)
+    assert any("unit by unit" in text for text in sampler.assumptions())
+
+
+def test_one_copy_only():
+    with pytest.raises(
+        Grip2Error, match=r"FixedXKnockoffs: fixed-X knockoffs exist for one copy only, got copies=2\. Use copies=1"
+    ):
+        FixedXKnockoffs().fit(design(60)).sample(design(60), rng=RNG(0), copies=2)
+    with pytest.raises(Grip2Error, match="GaussianKnockoffs or CopulaKnockoffs"):
+        FixedXKnockoffs().check_can_draw(copies=5)
 
 
 def test_gram_identities_detect_a_broken_twin():

@@ -49,3 +49,6 @@ def test_memory_does_not_grow_with_float64_copies(Sampler):
     block = 7 * 8_000_000  # some blocks of 8 MB are in flight
     assert drawing <= X.nbytes + block + 100 * 12_000 * 8
     assert fitting <= block + 100 * 12_000 * 16
+    # Five copies: the result and the same few blocks.
+    drawing, _ = peak(lambda: sampler.sample(X, rng=np.random.default_rng(1), copies=5))
+    assert drawing <= 5 * X.nbytes + block + 100 * 12_000 * 8

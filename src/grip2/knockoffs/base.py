@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, Self
 
 import numpy as np
@@ -16,10 +16,8 @@ from sklearn.base import BaseEstimator
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
+from grip2.knockoffs.s_matrix._groups import Groups, units_of
 from grip2.units import Units
-
-# What ``fit`` takes as groups: a label for every column (columns with the same label form a unit), or the units themselves.
-Groups = Sequence[object] | np.ndarray | Units
 
 _BLOCK_BYTES = 8_000_000
 
@@ -58,7 +56,7 @@ class KnockoffSampler(BaseEstimator, ABC):
     _fitted_names: list[str] | None = None
 
     @abstractmethod
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None) -> Self:
         """Learn what ``sample`` needs. ``y`` is ignored; scikit-learn's pipelines pass it.
 
         ``groups`` holds a label for every column: columns with the same label form a unit. None: every column is a unit.
@@ -100,7 +98,7 @@ class KnockoffSampler(BaseEstimator, ABC):
         drawn = self._sample(X, stream(rng, "knockoffs"), int(copies))
         return np.asarray(drawn[0] if copies == 1 else drawn)
 
-    def check_can_draw(self, *, copies: int = 1, groups: Groups | None = None) -> None:
+    def check_can_draw(self, *, copies: int = 1, groups: Groups = None) -> None:
         """Raise if this sampler cannot draw so many copies, or takes no groups; needs no ``fit``."""
         who = type(self).__name__
         if not isinstance(copies, numbers.Integral) or isinstance(copies, bool) or copies < 1:
@@ -232,18 +230,13 @@ def column_list(X: object, columns: np.ndarray, limit: int = 5) -> str:
     return f"column{'s' if len(columns) > 1 else ''} {', '.join(shown)}{more}"
 
 
-def units_from(groups: Groups | None, p: int, who: str) -> Units:
+def units_from(groups: Groups, p: int, who: str) -> Units:
     """The units of p columns: those given, one for every label, or every column by itself."""
-    if groups is None:
-        return Units.single(p)
-    units = groups if isinstance(groups, Units) else None
-    shape = (units.n_columns,) if units is not None else np.shape(np.asarray(groups, dtype=object))
-    if shape != (p,):
-        raise Grip2Error(
-            f"{who}: groups must hold a label for each of the {p} columns, got shape {shape}. Columns with the same label "
-            "form a unit."
-        )
-    return Units.from_labels(list(groups)) if units is None else units  # type: ignore[arg-type]
+    try:
+        units = units_of(groups, p)
+    except Grip2Error as error:
+        raise Grip2Error(f"{who}: {error}") from None
+    return Units.single(p) if units is None else units
 
 
 def row_blocks(X: np.ndarray, copies: int = 1) -> Iterator[slice]:

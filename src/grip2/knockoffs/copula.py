@@ -106,7 +106,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         self.clip = clip
         self.shrinkage = shrinkage
 
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None) -> Self:
         """Estimate the marginal distributions and the covariance of the normal scores.
 
         ``groups`` holds a label for every column: columns with the same label form a unit. None: every column is a unit.

@@ -86,7 +86,7 @@ class FixedXKnockoffs(KnockoffSampler):
         middle = response.mean() if self.center else 0.0
         return np.vstack([centred.astype(matrix.dtype), zeros]), np.concatenate([response, middle + noise])
 
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None) -> Self:
         """Scale the columns to length one, decompose the matrix, choose S.
 
         ``groups`` holds a label for every column: columns with the same label form a unit. None: every column is a unit.

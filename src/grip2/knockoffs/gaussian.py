@@ -58,7 +58,7 @@ class GaussianKnockoffs(JointCopiesSampler):
         self.s = s
         self.shrinkage = shrinkage
 
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None) -> Self:
         """Estimate what was not given. ``groups`` holds a label for every column; None: every column is a unit."""
         who = type(self).__name__
         check_shrinkage(self.shrinkage, who)

@@ -33,7 +33,7 @@ class PermutedKnockoffs(KnockoffSampler):
     def __init__(self, passes: int = 1) -> None:
         self.passes = passes
 
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups | None = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None) -> Self:
         self.check_can_draw(groups=groups)
         self.covariance_ = np.diag(np.var(X, axis=0))
         self.s_ = np.diag(self.covariance_)
