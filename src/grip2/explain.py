@@ -67,9 +67,7 @@ def _what_would_select(W: np.ndarray, offset: int, copies: int) -> str:
     return f"The smallest fdr that would select something is {level:g} ({count} {_features(count)})."
 
 
-def _reason_for_draws(
-    W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int, copies: int
-) -> str:
+def _reason_for_draws(W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int, copies: int) -> str:
     if selected.any():
         return f"{int(selected.sum())} features pass e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
     needed = fewest_selected(fdr, copies)
