@@ -38,7 +38,7 @@ def contrast(scores: np.ndarray) -> np.ndarray:
     median = others[middle] if len(others) % 2 else (others[middle] + others[middle + 1]) / 2
     tau = largest - median
     W = np.where(scores[0] == largest, tau, -tau)
-    return np.where(others[-1] == largest, np.zeros_like(tau), W)
+    return np.asarray(np.where(others[-1] == largest, np.zeros_like(tau), W))
 
 
 def knockoff_threshold(W: np.ndarray, fdr: float, offset: int = 1, copies: int = 1) -> float:

@@ -17,15 +17,16 @@ from grip2.engine.host_loop import NonFiniteTrainingError, minibatches
 from grip2.responses import Measurement
 
 
+@pytest.mark.parametrize("members", [2, 4])
 @pytest.mark.parametrize("hidden", [1, 4])
-def test_narrow_layers_absorb_the_filters(hidden, monkeypatch):
+def test_narrow_layers_absorb_the_filters(hidden, members, monkeypatch):
     config = FilterNetworkConfig(
         hidden=hidden, depth=2, steps=1, batch_size=8, learning_rate=1e-3, l1=0.0, activation="elu", filter_start=0.1
     )
     rng = np.random.default_rng(0)
-    parameters = initialise_filter_network(6, 1, config, rng)
+    parameters = initialise_filter_network(members, 6, 1, config, rng)
     parameters = jax.tree.map(lambda leaf: leaf + 0.3 * rng.standard_normal(leaf.shape), parameters)
-    x = rng.standard_normal((20, 12))
+    x = rng.standard_normal((20, 6 * members))
 
     def outputs_and_gradient():
         with jax.enable_x64(True):
@@ -52,7 +53,8 @@ def problem(n=40, p=3):
 
 def trained(x, y, config, seeds=(1, 2), progress=None):
     rngs = [np.random.default_rng(seed) for seed in seeds]
-    return train_filter_network([x], Measurement(y).target(), config=config, rngs=rngs, progress=progress)
+    target = Measurement(y).target()
+    return train_filter_network([x], target, members=2, config=config, rngs=rngs, progress=progress)
 
 
 @pytest.mark.parametrize("capacity", [1, 32])

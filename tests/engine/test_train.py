@@ -8,6 +8,7 @@ import pytest
 from grip2.engine import host_loop
 from grip2.engine import train as engine
 from grip2.engine.host_loop import NonFiniteTrainingError, minibatches
+from grip2.engine.input_groups import InputGroups
 from grip2.engine.mlp import initialise
 from grip2.engine.schedule import KINDS, Schedule
 from grip2.engine.target import Target
@@ -15,10 +16,13 @@ from grip2.engine.train import HeldOut, predict, train, train_batch
 from grip2.engine.training import TrainingConfig
 from grip2.errors import Grip2Error
 from grip2.responses import Measurement, response_from
-from tests.naive.broken_training import BROKEN, NEED_CLIPPING
+from tests.naive.broken_training import BROKEN, NEED_CLIPPING, NEED_GROUPS
 from tests.naive.training import Trainer
 
 RNG = np.random.default_rng
+
+# Four members of three columns, of which the first and the last are one unit: groups of two and of one column.
+UNITS = np.array([0, 1, 0, 2, 3, 2, 4, 5, 4, 6, 7, 6])
 
 
 def problem(kind="regression", n=60, m=8, seed=0):
@@ -43,9 +47,9 @@ def small(**changes):
     return TrainingConfig(**(settings | changes))
 
 
-def both(x, response, config, twin=Trainer, seed=3):
+def both(x, response, config, twin=Trainer, seed=3, groups=None):
     """The same run by the engine and by its naive twin."""
-    run = train(x, response.target(), config=config, rng=RNG(seed))
+    run = train(x, response.target(), config=config, rng=RNG(seed), groups=InputGroups.numbered(groups))
     layout = engine.lay_out(len(x), x.shape[1], response.n_outputs, config, RNG(seed))
     found = twin(
         x,
@@ -55,6 +59,7 @@ def both(x, response, config, twin=Trainer, seed=3):
         parameters=layout.parameters,
         regimes=layout.regimes,
         row_numbers=layout.row_numbers,
+        groups=groups,
     ).run()
     return run, found
 
@@ -92,6 +97,53 @@ def test_engine_equals_naive_twin_in_other_settings(changes):
     assert_same_run(*both(*problem(), small(precision="float64", **changes)))
 
 
+@pytest.mark.parametrize("changes", [{}, {"clip_norm": 0.05, "batch_size": None, "depth": 1, "epsilon": 1e-4}])
+def test_engine_equals_naive_twin_with_units(changes):
+    run, twin = both(*problem(m=12), small(precision="float64", **changes), groups=UNITS)
+    assert run.importance.shape == (8,)
+    assert_same_run(run, twin)
+
+
+def test_units_of_one_column_are_columns():
+    x, response = problem()
+    config = small(precision="float64")
+    found, expected = (
+        train(x, response.target(), config=config, rng=RNG(0), groups=groups)
+        for groups in (InputGroups.numbered(np.arange(8)), None)
+    )
+    np.testing.assert_allclose(found.snapshots, expected.snapshots, rtol=1e-9)
+    np.testing.assert_allclose(found.loss_curve, expected.loss_curve, rtol=1e-9)
+
+
+def test_exchanged_members_exchange_their_snapshots(monkeypatch):
+    """Members 0 and 2 of the unit of two columns change places, with their starting weights: so do their norms. A factor for
+    group size that one member lacks is noticed, on the same data and with the same seed."""
+    x, response = problem(m=12)
+    config = small(precision="float64")
+    columns, of_groups = np.arange(12), np.arange(8)
+    columns[[0, 2, 6, 8]] = [6, 8, 0, 2]
+    of_groups[[0, 4]] = [4, 0]
+
+    def snapshots(groups: InputGroups, order: np.ndarray) -> np.ndarray:
+        def permuted(*sizes, rng):
+            first, *rest = initialise(*sizes, rng=rng)
+            return (first._replace(weight=first.weight[order]), *rest)
+
+        monkeypatch.setattr(engine, "initialise", permuted)
+        return train(x[:, order], response.target(), config=config, rng=RNG(0), groups=groups).snapshots
+
+    def difference(groups: InputGroups) -> float:
+        straight, exchanged = snapshots(groups, np.arange(12)), snapshots(groups, columns)
+        return float(np.max(np.abs(exchanged - straight[:, of_groups])))
+
+    groups = InputGroups.numbered(UNITS)
+    assert groups is not None
+    assert difference(groups) < 1e-8
+    sizes = groups.sizes.copy()
+    sizes[0] = 1
+    assert difference(groups._replace(sizes=sizes)) > 1e-3
+
+
 def test_single_precision_follows_the_twin():
     run, twin = both(*problem(), small(epsilon=1e-4))
     assert run.snapshots.dtype == np.float32
@@ -103,7 +155,8 @@ def test_broken_twins_are_noticed(broken):
     """The comparison above can fail: each of these bugs moves the snapshots by far more than its tolerance."""
     clip_norm = 0.05 if broken in NEED_CLIPPING else None
     config = small(precision="float64", clip_norm=clip_norm)
-    run, twin = both(*problem(), config, broken)
+    table, groups = (problem(m=12), UNITS) if broken in NEED_GROUPS else (problem(), None)
+    run, twin = both(*table, config, broken, groups=groups)
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         assert_same_run(run, twin)
     assert np.max(np.abs(run.snapshots - twin.snapshots)) > 1e-4
@@ -133,16 +186,18 @@ def test_chunks_do_not_change_the_run(monkeypatch, capacity):
 
 
 @pytest.mark.parametrize("own_tables", [False, True])
-def test_batch_members_equal_single_runs(own_tables):
+@pytest.mark.parametrize("groups", [None, InputGroups.numbered(np.array([0, 1, 0, 0, 2, 3, 2, 2]))])
+def test_batch_members_equal_single_runs(own_tables, groups):
     x, response = problem()
     config = small(precision="float64")
     y = response.y
     tables = np.stack([x, x[:, ::-1], 2 * x]) if own_tables else x
     responses = [Measurement(one) for one in ((y, y, -y) if own_tables else (y, y, y))]
     target = Target.stacked([one.target() for one in responses]) if own_tables else response.target()
-    members = train_batch(tables, target, config=config, rngs=[RNG(k) for k in range(3)])
+    members = train_batch(tables, target, config=config, rngs=[RNG(k) for k in range(3)], groups=groups)
     for k, member in enumerate(members):
-        alone = train(tables[k] if own_tables else x, responses[k].target(), config=config, rng=RNG(k))
+        table = tables[k] if own_tables else x
+        alone = train(table, responses[k].target(), config=config, rng=RNG(k), groups=groups)
         np.testing.assert_allclose(member.snapshots, alone.snapshots, rtol=1e-7, atol=1e-10)
         np.testing.assert_allclose(member.loss_curve, alone.loss_curve, rtol=1e-7)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.naive.training import Trainer, penalty_gradient
+from tests.naive.training import Trainer, columns_of_groups, penalty_gradient
 
 
 class PenaltyOfDetachedWeights(Trainer):
@@ -147,5 +147,32 @@ class ClippingWithoutThePenalty(Trainer):
         return gradients
 
 
+class NoFactorForGroupSize(Trainer):
+    """(||W_g||^2 + eps)^(a/2) whatever the number of columns."""
+
+    def first_layer_penalty(self, lambda_, a):
+        gradient, weight = np.zeros_like(self.parameters[0][0]), self.parameters[0][0]
+        for columns in columns_of_groups(len(weight), self.groups):
+            squared = (weight[columns] ** 2).sum()
+            gradient[columns] = lambda_ * a * (squared + self.config.epsilon) ** (a / 2 - 1) * weight[columns]
+        return gradient
+
+
+class PenaltyOfColumnsWithoutGroups(Trainer):
+    """Norms of groups are recorded, but every column is penalised by itself."""
+
+    def first_layer_penalty(self, lambda_, a):
+        return penalty_gradient(self.parameters[0][0], lambda_, a, self.config.epsilon)
+
+
+class NormsOfMeansOverGroups(Trainer):
+    """Root mean squares of groups are recorded, not norms."""
+
+    def activities(self):
+        weight = self.parameters[0][0]
+        return np.array([np.sqrt((weight[c] ** 2).sum() / len(c)) for c in columns_of_groups(len(weight), self.groups)])
+
+
+NEED_GROUPS = (NoFactorForGroupSize, PenaltyOfColumnsWithoutGroups, NormsOfMeansOverGroups)
 NEED_CLIPPING = (ClippingLayerByLayer, ClippingWithoutThePenalty)
 BROKEN = Trainer.__subclasses__()

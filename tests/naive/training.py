@@ -47,18 +47,27 @@ def loss_gradient(kind, parameters, x, y):
     return value, gradients[::-1]
 
 
-def penalty_gradient(weight, lambda_, a, epsilon):
-    """d/dw lambda * sum (||w_j||^2 + eps)^(a/2) = lambda * a * (||w_j||^2 + eps)^(a/2 - 1) * w_j."""
-    squared = (weight**2).sum(axis=1, keepdims=True)
-    return lambda_ * a * (squared + epsilon) ** (a / 2 - 1) * weight
+def columns_of_groups(n_inputs, groups):
+    """The columns of every group, from the number of the group of every column; None: every column its own group."""
+    numbers = list(range(n_inputs)) if groups is None else list(groups)
+    return [[j for j in range(n_inputs) if numbers[j] == g] for g in range(max(numbers) + 1)]
+
+
+def penalty_gradient(weight, lambda_, a, epsilon, groups=None):
+    """d/dw lambda * sum_g d_g (||W_g||^2 / d_g + eps)^(a/2) = lambda * a * (||W_g||^2 / d_g + eps)^(a/2 - 1) * w_j."""
+    gradient = np.zeros_like(weight)
+    for columns in columns_of_groups(len(weight), groups):
+        mean_square = (weight[columns] ** 2).sum() / len(columns)
+        gradient[columns] = lambda_ * a * (mean_square + epsilon) ** (a / 2 - 1) * weight[columns]
+    return gradient
 
 
 class Trainer:
     """Algorithm 1 with Adam (Kingma & Ba, Algorithm 1). After `run`: snapshots, losses, ratios and parameters."""
 
-    def __init__(self, x, y, *, kind, config, parameters, regimes, row_numbers):
+    def __init__(self, x, y, *, kind, config, parameters, regimes, row_numbers, groups=None):
         self.x, self.y, self.kind, self.config = x, y, kind, config
-        self.regimes, self.row_numbers = regimes, row_numbers
+        self.regimes, self.row_numbers, self.groups = regimes, row_numbers, groups
         self.parameters = [[np.array(weight), np.array(bias)] for weight, bias in parameters]
         self.reset_adam()
         self.snapshots, self.losses, self.ratios = [], [], []
@@ -76,8 +85,14 @@ class Trainer:
             self.record()
 
     def record(self):
-        self.snapshots.append(np.sqrt((self.parameters[0][0] ** 2).sum(axis=1)))
+        self.snapshots.append(self.activities())
         self.ratios.append(np.linalg.norm(self.of_penalty) / (np.linalg.norm(self.of_loss) + 1e-12))
+
+    def activities(self):
+        """The norm of the weights of every group."""
+        weight = self.parameters[0][0]
+        groups = columns_of_groups(len(weight), self.groups)
+        return np.array([np.sqrt((weight[columns] ** 2).sum()) for columns in groups])
 
     def update(self, t):
         value, gradients = loss_gradient(self.kind, self.parameters, *self.batch(t))
@@ -96,7 +111,7 @@ class Trainer:
         return self.regimes.lambda_[t], self.regimes.a[t]
 
     def first_layer_penalty(self, lambda_, a):
-        return penalty_gradient(self.parameters[0][0], lambda_, a, self.config.epsilon)
+        return penalty_gradient(self.parameters[0][0], lambda_, a, self.config.epsilon, self.groups)
 
     def with_decay(self, gradients):
         """gamma / 2 ||W||^2 on the weights of every layer but the first."""

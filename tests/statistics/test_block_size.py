@@ -11,16 +11,18 @@ from grip2.engine.training import TrainingConfig
 from grip2.errors import Grip2Error
 from grip2.responses import Measurement
 from grip2.statistics import GRIP2
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.block_size import BlockSize, pilot_block_size
 from grip2.statistics.held_out import NetworkProblem
+from grip2.symmetry import Members
+from grip2.units import Units
 
 
 def test_pilot_run():
     rng = np.random.default_rng([0, 7])
     X, Xk = rng.standard_normal((2, 300, 10))
     response = Measurement.encode(X[:, :5].sum(axis=1) + rng.standard_normal(300), "test")
-    problem = NetworkProblem(augmented_columns(X, Xk), response)
+    members = Members((X, Xk), Units.single(10))
+    problem = NetworkProblem(members.standardised(), members.layout, response)
     config = TrainingConfig(schedule=Schedule(lambda_min=1e-3, lambda_max=1e-2), hidden=8, depth=1, batch_size=None)
 
     def rule(tolerance: float) -> int:

@@ -17,6 +17,7 @@ from grip2.engine.host_loop import NonFiniteTrainingError
 from grip2.engine.mlp import Layer
 from grip2.responses import Measurement
 from grip2.statistics import DeepPINK
+from grip2.units import Layout, Units
 
 
 def config(**changes) -> FilterNetworkConfig:
@@ -28,9 +29,9 @@ def config(**changes) -> FilterNetworkConfig:
 
 
 def test_importance_of_a_tiny_network_by_hand():
-    # Two pairs, one hidden layer of two units, one output.
+    # Two columns of three members, one hidden layer of two units, one output.
     parameters = FilterNetworkParameters(
-        filters=np.array([[2.0, -1.0], [0.5, 3.0]]),
+        filters=np.array([[2.0, -1.0], [0.5, 3.0], [0.0, -0.25]]),
         filter_bias=np.zeros(2),
         layers=(
             Layer(np.array([[1.0, -2.0], [3.0, 0.0]]), np.zeros(2)),
@@ -38,8 +39,8 @@ def test_importance_of_a_tiny_network_by_hand():
         ),
     )
     # w = W(0) W(1): w_1 = 1*4 + (-2)*1 = 2, w_2 = 3*4 + 0*1 = 12.
-    # |z_1 w_1| = 4, |z_2 w_2| = 12; |z~_1 w_1| = 1, |z~_2 w_2| = 36.
-    np.testing.assert_allclose(filter_network_importance(parameters), [4.0, 12.0, 1.0, 36.0])
+    # Member 0: |2 w_1| = 4, |-1 w_2| = 12; member 1: 1 and 36; member 2: 0 and 3.
+    np.testing.assert_allclose(filter_network_importance(parameters), [4.0, 12.0, 1.0, 36.0, 0.0, 3.0])
 
 
 def test_importance_sums_absolute_values_over_outputs():
@@ -52,27 +53,31 @@ def test_importance_sums_absolute_values_over_outputs():
 
 
 def naive_forward(parameters: FilterNetworkParameters, x: np.ndarray) -> np.ndarray:
-    p, (z, z_tilde), bias = x.shape[1] // 2, parameters.filters, parameters.filter_bias
-    h = np.array([[z[j] * row[j] + z_tilde[j] * row[p + j] + bias[j] for j in range(p)] for row in x])
+    z, bias = parameters.filters, parameters.filter_bias
+    members, p = z.shape
+    h = np.array([[sum(z[k, j] * row[k * p + j] for k in range(members)) + bias[j] for j in range(p)] for row in x])
     for layer in parameters.layers[:-1]:
         a = h @ layer.weight + layer.bias
         h = np.where(a > 0, a, np.exp(np.minimum(a, 0)) - 1)
     return h @ parameters.layers[-1].weight + parameters.layers[-1].bias
 
 
-def test_forward_by_hand():
+@pytest.mark.parametrize("members", [2, 4])
+def test_forward_by_hand(members):
     rng = np.random.default_rng(0)
-    parameters = initialise_filter_network(3, 2, config(), rng)
-    x = rng.standard_normal((5, 6))
+    parameters = initialise_filter_network(members, 3, 2, config(), rng)
+    parameters = parameters._replace(filters=parameters.filters + rng.standard_normal((members, 3)))
+    x = rng.standard_normal((5, 3 * members))
     np.testing.assert_allclose(filter_network_forward(parameters, x, "elu"), naive_forward(parameters, x), rtol=1e-4)
 
 
-def test_training_follows_a_naive_loop():
+@pytest.mark.parametrize("members", [2, 4])
+def test_training_follows_a_naive_loop(members):
     """Full-batch Adam on numerical gradients of squared error + l1 * sum |weights of the hidden layers|."""
     rng = np.random.default_rng(1)
-    x, settings = rng.standard_normal((4, 4)), config(steps=4)
+    x, settings = rng.standard_normal((4, 2 * members)), config(steps=4)
     y = rng.standard_normal(4)
-    start = initialise_filter_network(2, 1, settings, np.random.default_rng(7).spawn(2)[0])
+    start = initialise_filter_network(members, 2, 1, settings, np.random.default_rng(7).spawn(2)[0])
     shapes = [start.filters, start.filter_bias, *(part for layer in start.layers for part in layer)]
     sizes = np.cumsum([0, *(part.size for part in shapes)])
 
@@ -95,7 +100,8 @@ def test_training_follows_a_naive_loop():
         m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
         theta -= settings.learning_rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
 
-    run = train_filter_network([x], Measurement(y).target(), config=settings, rngs=[np.random.default_rng(7)])[0]
+    target, rngs = Measurement(y).target(), [np.random.default_rng(7)]
+    run = train_filter_network([x], target, members=members, config=settings, rngs=rngs)[0]
     expected = unflat(theta)
     np.testing.assert_allclose(run.parameters.filters, expected.filters, atol=1e-4)
     for found, layer in zip(run.parameters.layers, expected.layers, strict=True):
@@ -121,7 +127,7 @@ def test_defaults_are_the_original_ones():
     assert resolved.l1 == pytest.approx(0.05 * np.sqrt(2 * np.log(50) / 1000))
     assert DeepPINK(batch_size=None)._config(1000, 50).steps == 200
     assert DeepPINK.paper("synthetic")._config(20_000, 500).steps == 5000
-    assert (initialise_filter_network(4, 1, resolved, np.random.default_rng(0)).filters == 0.1).all()
+    assert (initialise_filter_network(2, 4, 1, resolved, np.random.default_rng(0)).filters == 0.1).all()
 
 
 def test_progress_and_early_stop():
@@ -166,7 +172,7 @@ def test_whole_numbers_are_asked_for(name, value):
     with pytest.raises(ValueError, match=message):
         DeepPINK(**{name: value}).importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match=message):
-        DeepPINK(**{name: value}).draws_together(20, 2)
+        DeepPINK(**{name: value}).draws_together(20, Layout(2, Units.single(2)))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from grip2.facts import Facts
 from grip2.responses import response_from
 from grip2.result import Importance
 from grip2.statistics import GRIP2, MALD, DeepPINK, DeepSHAP, Ensemble, LassoCoefficient, Staged, Statistic
+from grip2.symmetry import Members
+from grip2.units import Units
 
 made: list[int] = []  # steps of every member of `Noise` that was run
 
@@ -22,9 +24,9 @@ class Noise(Statistic):
     def __init__(self, steps: int = 100) -> None:
         self.steps = steps
 
-    def _importance(self, X, Xk, response, *, rng, progress):
+    def _importance(self, members, response, *, rng, progress):
         made.append(self.steps)
-        return Importance(rng.random(X.shape[1]), rng.random(X.shape[1]), Facts(details={"steps": self.steps}))
+        return Importance(rng.random((2, len(members.units))), Facts(details={"steps": self.steps}))
 
 
 def data(n: int = 60, p: int = 4):
@@ -36,12 +38,10 @@ def test_importance_is_the_mean_over_members():
     X, Xk, y = data()
     ensemble = Ensemble(Noise(), 3)
     response = response_from(y, "regression")
-    found = ensemble._importance(X, Xk, response, rng=np.random.default_rng(5), progress=None)
-    members = [
-        Noise()._importance(X, Xk, response, rng=rng, progress=None) for rng in np.random.default_rng(5).spawn(3)
-    ]
-    np.testing.assert_allclose(found.original, np.mean([m.original for m in members], axis=0))
-    np.testing.assert_allclose(found.knockoff, np.mean([m.knockoff for m in members], axis=0))
+    table = Members((X, Xk), Units.single(4))
+    found = ensemble._importance(table, response, rng=np.random.default_rng(5), progress=None)
+    runs = [Noise()._importance(table, response, rng=rng, progress=None) for rng in np.random.default_rng(5).spawn(3)]
+    np.testing.assert_allclose(found.scores, np.mean([run.scores for run in runs], axis=0))
 
 
 def test_budgets():
@@ -71,10 +71,11 @@ def test_members_trained_as_a_batch_are_those_trained_alone(statistic):
     X, Xk, y = data()
     statistic = statistic.sized(len(X))
     response = response_from(y, "regression")
-    found = Ensemble(statistic, 2)._importance(X, Xk, response, rng=np.random.default_rng(5), progress=None)
+    table = Members((X, Xk, X[::-1]), Units(np.array([0, 0, 1, 2])))
+    found = Ensemble(statistic, 2)._importance(table, response, rng=np.random.default_rng(5), progress=None)
     half = type(statistic)(**{**statistic.get_params(), "steps": 20})
-    members = [half._importance(X, Xk, response, rng=rng, progress=None) for rng in np.random.default_rng(5).spawn(2)]
-    np.testing.assert_allclose(found.W, np.mean([m.W for m in members], axis=0), rtol=1e-3, atol=1e-5)
+    runs = [half._importance(table, response, rng=rng, progress=None) for rng in np.random.default_rng(5).spawn(2)]
+    np.testing.assert_allclose(found.scores, np.mean([run.scores for run in runs], axis=0), rtol=1e-3, atol=1e-5)
 
 
 def test_members_of_large_networks_share_what_comes_before_them(monkeypatch):

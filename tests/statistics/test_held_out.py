@@ -12,20 +12,25 @@ from grip2.engine.train import HeldOut, train
 from grip2.engine.training import TrainingConfig
 from grip2.responses import Measurement, response_from
 from grip2.statistics.held_out import NetworkProblem, held_out_path, split_rows
+from grip2.units import Layout, Units
 
 RNG = np.random.default_rng
 PATH = Schedule(lambda_min=1e-3, lambda_max=2.0, approach_from=1e-3, a_min=0.5, a_max=0.5, block_size=5)
 CONFIG = TrainingConfig(schedule=PATH, hidden=8, depth=1, steps=100, batch_size=16, learning_rate=1e-2)
 
 
-def problem(kind, n=60, m=6, seed=0):
+SIX_COLUMNS = Layout(2, Units.single(3))
+
+
+def problem(kind, n=60, seed=0):
     rng = RNG([seed, 4])
-    x = rng.standard_normal((n, m))
+    x = rng.standard_normal((n, 6))
     y = x[:, 0] + 0.5 * rng.standard_normal(n)
     if kind == "measurement":
-        return NetworkProblem(x, Measurement.encode(y, "test"))
+        return NetworkProblem(x, SIX_COLUMNS, Measurement.encode(y, "test"))
     response = response_from(np.digitize(y, [0.0] if kind == "two" else [-0.5, 0.5]), "classification")
-    return NetworkProblem(x, response, 0.3 * rng.standard_normal((n, response.n_outputs)) if kind == "logits" else None)
+    logits = 0.3 * rng.standard_normal((n, response.n_outputs)) if kind == "logits" else None
+    return NetworkProblem(x, SIX_COLUMNS, response, logits)
 
 
 def row_losses(given, held_out, seed):
@@ -85,7 +90,8 @@ def test_pure_noise_is_not_explained():
     gains, shares, old_shares = [], [], []
     for seed in range(100):
         rng = RNG([seed, 5])
-        noise = NetworkProblem(rng.standard_normal((100, 6)), Measurement.encode(rng.standard_normal(100), "test"))
+        x, y = rng.standard_normal((100, 6)), rng.standard_normal(100)
+        noise = NetworkProblem(x, SIX_COLUMNS, Measurement.encode(y, "test"))
         found = held_out_path(noise, config=replace(CONFIG, steps=400), rng=rng)
         gains.append(1 - found.judged_loss / found.null_loss)
         shares.append(found.share)

@@ -14,9 +14,10 @@ from grip2.engine.training import TrainingConfig
 from grip2.errors import Grip2Error
 from grip2.responses import Measurement
 from grip2.statistics import GRIP2
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.held_out import NetworkProblem
 from grip2.statistics.lambda_range import LambdaRange, by_gradient_ratio
+from grip2.symmetry import Members
+from grip2.units import Units
 
 RATIO = (0.01, 0.2)
 
@@ -27,7 +28,8 @@ def problem() -> NetworkProblem:
     rng = np.random.default_rng([0, 7])
     X, Xk = rng.standard_normal((2, 300, 10))
     y = X[:, :5].sum(axis=1) + rng.standard_normal(300)
-    return NetworkProblem(augmented_columns(X, Xk), Measurement.encode(y, "test"))
+    members = Members((X, Xk), Units.single(10))
+    return NetworkProblem(members.standardised(), members.layout, Measurement.encode(y, "test"))
 
 
 @pytest.mark.parametrize("omega", ["auto", "gradient_ratio"])

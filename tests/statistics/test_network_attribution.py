@@ -21,6 +21,7 @@ from grip2.engine.training import TrainingConfig
 from grip2.responses import response_from
 from grip2.statistics import MALD, DeepSHAP
 from grip2.statistics.network_attribution import some_rows
+from grip2.units import Layout, Units
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "shap_values.npz"
 
@@ -178,7 +179,7 @@ def test_whole_numbers_are_asked_for_before_anything_is_trained(monkeypatch, sta
     with pytest.raises(ValueError, match=message):
         bad.importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match=message):
-        bad.draws_together(20, 2)
+        bad.draws_together(20, Layout(2, Units.single(2)))
 
 
 @pytest.mark.parametrize("name", ["steps", "hidden", "depth", "background"])

@@ -1,7 +1,8 @@
-"""DeepPINK's network (Lu et al. 2018): every pair of inputs meets in a filter, an MLP sees the filters only.
+"""DeepPINK's network (Lu et al. 2018): a column and its knockoff copies meet in a filter, an MLP sees the filters only.
 
-Filter j is ``z_j x_j + z~_j x~_j + b_j``, linear. The engine knows the two members of a pair as columns ``j``
-and ``j + p`` of one table, and starts and treats them alike.
+Filter j is ``sum_k z_kj x_kj + b_j``, linear, one term for every member k; with one copy it is the paper's
+``z_j x_j + z~_j x~_j + b_j``. The engine knows member k of column j as column ``k p + j`` of one table, and starts and treats
+all members alike.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ NARROW = 16
 
 
 class FilterNetworkParameters(NamedTuple):
-    filters: Any  # (2, p): row 0 holds z, row 1 holds z~
+    filters: Any  # (members, p)
     filter_bias: Any  # (p,)
     layers: Parameters
 
@@ -78,8 +79,7 @@ class FilterNetworkRun:
 
 
 def filter_network_importance(parameters: FilterNetworkParameters) -> np.ndarray:
-    """``|z_j w_j|`` of all first members, then ``|z~_j w_j|`` of all second ones, w the product of later
-    weights.
+    """(members p,) ``|z_kj w_j|``, member after member, w the product of later weights.
 
     With several outputs w_j has one entry for each, and absolute values are summed over them.
     """
@@ -90,7 +90,7 @@ def filter_network_importance(parameters: FilterNetworkParameters) -> np.ndarray
 
 
 def filter_network_forward(parameters: FilterNetworkParameters, x: Any, activation: str) -> Any:
-    """Network outputs, shape (rows, outputs), for rows of (p originals, p knockoffs)."""
+    """Network outputs, shape (rows, outputs), for rows of all members, (members p,) each."""
     hidden = _first_layer(parameters, x)
     for layer in parameters.layers[1:]:
         hidden = ACTIVATIONS[activation](hidden) @ layer.weight + layer.bias
@@ -101,44 +101,49 @@ def _first_layer(parameters: FilterNetworkParameters, x: Any) -> Any:
     """Filters and first layer together; before its activation.
 
     Filtering every row costs a pass over the table. Where the layer is narrow it is cheaper to multiply its weights by the
-    filters instead: (z x + z~ x~) W = [x, x~] [z W; z~ W].
+    filters instead: (z x + z~ x~) W = [x, x~] [z W; z~ W], with two members.
     """
-    p = x.shape[1] // 2
     filters, (weight, bias) = parameters.filters, parameters.layers[0]
     if weight.shape[-1] <= NARROW:
-        both = jnp.concatenate([filters[0][:, None] * weight, filters[1][:, None] * weight])
-        return x @ both + parameters.filter_bias @ weight + bias
-    return (filters[0] * x[:, :p] + filters[1] * x[:, p:] + parameters.filter_bias) @ weight + bias
+        absorbed = jnp.concatenate([filters[k][:, None] * weight for k in range(len(filters))])
+        return x @ absorbed + parameters.filter_bias @ weight + bias
+    p = filters.shape[1]
+    filtered = filters[0] * x[:, :p]
+    for k in range(1, len(filters)):
+        filtered = filtered + filters[k] * x[:, k * p : (k + 1) * p]
+    return (filtered + parameters.filter_bias) @ weight + bias
 
 
 def initialise_filter_network(
-    n_pairs: int, n_outputs: int, config: FilterNetworkConfig, rng: np.random.Generator
+    members: int, n_columns: int, n_outputs: int, config: FilterNetworkConfig, rng: np.random.Generator
 ) -> FilterNetworkParameters:
-    """Filters at one constant, so that no pair starts with a winner; layers Glorot normal, biases zero."""
-    sizes = [n_pairs, *([config.hidden] * config.depth), n_outputs]
+    """Filters at one constant, so that no unit starts with a winner; layers Glorot normal, biases zero."""
+    sizes = [n_columns, *([config.hidden] * config.depth), n_outputs]
     layers = tuple(
         Layer(rng.standard_normal((a, b)) * np.sqrt(2.0 / (a + b)), np.zeros(b)) for a, b in itertools.pairwise(sizes)
     )
-    return FilterNetworkParameters(np.full((2, n_pairs), config.filter_start), np.zeros(n_pairs), layers)
+    return FilterNetworkParameters(np.full((members, n_columns), config.filter_start), np.zeros(n_columns), layers)
 
 
 def train_filter_network(
     tables: Sequence[np.ndarray],
     target: Target,
     *,
+    members: int,
     config: FilterNetworkConfig,
     rngs: Sequence[np.random.Generator],
     progress: Progress | None = None,
 ) -> list[FilterNetworkRun]:
     """Train one network per generator, all in one batched computation.
 
-    ``tables`` holds one (rows, 2p) table per generator, or a single one for all.
+    ``tables`` holds one (rows, members p) table per generator, or a single one for all.
     """
     enable_cache()
     n_rows, n_inputs = tables[0].shape
+    p = n_inputs // members
     batch = min(config.batch_size, n_rows)
     streams = [rng.spawn(2) for rng in rngs]
-    started = [initialise_filter_network(n_inputs // 2, target.n_outputs, config, both[0]) for both in streams]
+    started = [initialise_filter_network(members, p, target.n_outputs, config, both[0]) for both in streams]
     row_numbers = [_row_numbers(n_rows, batch, config.steps, both[1]) for both in streams]
     shared = len(tables) == 1
     x = jnp.asarray(tables[0] if shared else np.stack(tables), jnp.float32)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from grip2.engine.input_groups import InputGroups
 from grip2.engine.mlp import Parameters, forward
 from grip2.engine.penalty import group_penalty
 from grip2.engine.target import Target
@@ -25,7 +26,9 @@ def loss_gradient_norm(parameters: Parameters, x: np.ndarray, target: Target) ->
     return float(jnp.linalg.norm(jax.grad(loss)(jnp.asarray(parameters[0].weight))))
 
 
-def penalty_gradient_norms(parameters: Parameters, geometries: Sequence[float], epsilon: float) -> list[float]:
+def penalty_gradient_norms(
+    parameters: Parameters, geometries: Sequence[float], epsilon: float, groups: InputGroups | None = None
+) -> list[float]:
     """``||grad_W Omega_a||`` on the first layer for each geometry ``a``."""
     weight = jnp.asarray(parameters[0].weight)
-    return [float(jnp.linalg.norm(jax.grad(group_penalty)(weight, a, epsilon))) for a in geometries]
+    return [float(jnp.linalg.norm(jax.grad(group_penalty)(weight, a, epsilon, groups))) for a in geometries]

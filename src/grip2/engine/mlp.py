@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from grip2.engine.input_groups import InputGroups
+
 Array = Any  # a NumPy or JAX array; the engine is the only place where both occur
 
 
@@ -49,6 +51,12 @@ def forward(parameters: Parameters, x: Array) -> Array:
     return x @ parameters[-1].weight + parameters[-1].bias
 
 
-def group_norms(first_weight: Array) -> Array:
-    """Group activities ``||w_j||_2`` of every input column (eq. 3)."""
-    return jnp.sqrt(jnp.sum(first_weight * first_weight, axis=-1))
+def squared_group_norms(first_weight: Array, groups: InputGroups | None = None) -> Array:
+    """``||w_g||^2`` of every group of input columns; None: of every column."""
+    of_inputs = jnp.sum(first_weight * first_weight, axis=-1)
+    return of_inputs if groups is None else groups.sums(of_inputs)
+
+
+def group_norms(first_weight: Array, groups: InputGroups | None = None) -> Array:
+    """Group activities ``||w_g||_2`` (eq. 3, where every column is a group)."""
+    return jnp.sqrt(squared_group_norms(first_weight, groups))

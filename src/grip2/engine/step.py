@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import optax
 from jax import lax
 
+from grip2.engine.input_groups import InputGroups
 from grip2.engine.mlp import Parameters, forward, group_norms
 from grip2.engine.penalty import deep_penalty, group_penalty
 from grip2.engine.target import Loss
@@ -44,7 +45,7 @@ class StepPlan(NamedTuple):
 class Recorded(NamedTuple):
     """What a chunk writes down."""
 
-    snapshots: Any  # (slots + 1, inputs) group norms
+    snapshots: Any  # (slots + 1, groups) group norms
     ratios: Any  # (slots + 1,) gradient ratio at the snapshots
     held_out: Any  # (slots + 1, 2) prediction loss on either half of the held-out rows at the snapshots, or zeros
     losses: Any  # (capacity,) prediction loss of every step's minibatch
@@ -97,6 +98,7 @@ def advance(
     plan: StepPlan,
     n_steps: Any,
     hyper: Hyper,
+    groups: InputGroups | None = None,
     *,
     loss: Loss,
 ) -> tuple[State, Recorded]:
@@ -117,7 +119,7 @@ def advance(
         gradient, prediction = jax.grad(prediction_and_decay, has_aux=True)(parameters, *batch)
         # The deep penalty does not touch the first layer, so this is the gradient of the prediction loss alone there.
         of_loss = gradient[0].weight
-        of_penalty = plan.lambda_[t] * jax.grad(group_penalty)(parameters[0].weight, plan.a[t], hyper.epsilon)
+        of_penalty = plan.lambda_[t] * jax.grad(group_penalty)(parameters[0].weight, plan.a[t], hyper.epsilon, groups)
         gradient = (gradient[0]._replace(weight=of_loss + of_penalty), *gradient[1:])
         updates, optimiser_state = update(gradient, optimiser_state)
         parameters = optax.apply_updates(parameters, updates)
@@ -131,7 +133,7 @@ def advance(
                 outputs = _outputs(parameters, data.x_held_out, data.logits_held_out)
                 parts = halves(len(data.x_held_out))
                 held_out = jnp.stack([loss(outputs[part], data.y_held_out[part], jnp) for part in parts])
-            return group_norms(parameters[0].weight), _gradient_ratio(of_penalty, of_loss), held_out
+            return group_norms(parameters[0].weight, groups), _gradient_ratio(of_penalty, of_loss), held_out
 
         norms, ratio, held_out = lax.cond(
             slot != waste, snapshot, lambda: (jnp.zeros_like(record.snapshots[0]), no_ratio, no_loss)
@@ -159,5 +161,5 @@ def compiled_advance(loss: Loss, *, batched: bool, shared_data: bool) -> Any:
     run = functools.partial(advance, loss=loss)
     if batched:
         plan_axes = StepPlan(row_numbers=0, lambda_=0, a=0, slot=None)
-        run = jax.vmap(run, in_axes=(0, 0, None if shared_data else 0, plan_axes, None, None))
+        run = jax.vmap(run, in_axes=(0, 0, None if shared_data else 0, plan_axes, None, None, None))
     return jax.jit(run, donate_argnums=(0, 1))

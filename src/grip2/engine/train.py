@@ -20,6 +20,7 @@ from grip2.engine.host_loop import (
     stacked,
     stop_reason,
 )
+from grip2.engine.input_groups import InputGroups, group_count
 from grip2.engine.mlp import Parameters, forward, initialise
 from grip2.engine.schedule import Regimes, Schedule
 from grip2.engine.step import Data, Hyper, Recorded, State, StepPlan, compiled_advance, start
@@ -70,14 +71,16 @@ def train(
     *,
     config: TrainingConfig,
     rng: np.random.Generator,
+    groups: InputGroups | None = None,
     held_out: HeldOut | None = None,
     progress: Progress | None = None,
 ) -> TrainingRun:
     """Train one network on ``x`` (rows, inputs) and return what it recorded.
 
+    ``groups`` says which inputs are penalised and recorded together; None: each by itself.
     The rows of ``held_out`` take no part in training; their loss is recorded with every snapshot.
     """
-    return _run(x, target, [config], [rng], progress, held_out=held_out, batched=False)[0]
+    return _run(x, target, [config], [rng], progress, groups=groups, held_out=held_out, batched=False)[0]
 
 
 def train_batch(
@@ -86,19 +89,21 @@ def train_batch(
     *,
     config: TrainingConfig,
     rngs: Sequence[np.random.Generator],
+    groups: InputGroups | None = None,
     schedules: Sequence[Schedule] | None = None,
     progress: Progress | None = None,
 ) -> list[TrainingRun]:
     """Train one network per generator as a single batched computation; pays where networks are small.
 
-    ``x`` is (rows, inputs), shared by all members, or (members, rows, inputs), with the target of a batch, one table each.
+    ``x`` is (rows, inputs), shared by all members, or (members, rows, inputs), with the target of a batch, one table each;
+    ``groups`` are those of all tables.
     ``schedules`` gives every member a schedule of its own; they must agree on when snapshots are taken. Every member
     equals, up to rounding, the run `train` makes with the same generator.
     """
     if np.ndim(x) == 3 and len(x) != len(rngs):
         raise Grip2Error(f"train_batch: {len(x)} tables for {len(rngs)} generators.")
     configs = [replace(config, schedule=schedule) for schedule in schedules or [config.schedule] * len(rngs)]
-    return _run(x, target, configs, rngs, progress, batched=True)
+    return _run(x, target, configs, rngs, progress, groups=groups, batched=True)
 
 
 def predict(parameters: Parameters, x: np.ndarray) -> np.ndarray:
@@ -113,6 +118,7 @@ def _run(
     rngs: Sequence[np.random.Generator],
     progress: Progress | None,
     *,
+    groups: InputGroups | None,
     held_out: HeldOut | None = None,
     batched: bool,
 ) -> list[TrainingRun]:
@@ -139,8 +145,10 @@ def _run(
         def advance(start: int, count: int, capacity: int) -> np.ndarray:
             nonlocal state
             plan, n_slots = _chunk_plan(layouts, start, count, capacity, dtype, batched)
-            record = _empty_record(len(layouts) if batched else None, n_inputs, capacity, n_slots, dtype)
-            state, record = compiled(state, record, data, plan, count, hyper)
+            record = _empty_record(
+                len(layouts) if batched else None, group_count(n_inputs, groups), capacity, n_slots, dtype
+            )
+            state, record = compiled(state, record, data, plan, count, hyper, groups)
             record = jax.tree.map(np.asarray, record)
             inside = (regimes.snapshot_steps >= start) & (regimes.snapshot_steps < start + count)
             records.append((record, count, int(np.sum(inside))))
@@ -204,10 +212,10 @@ def _chunk_plan(
     return plan, n_slots
 
 
-def _empty_record(n_members: int | None, n_inputs: int, capacity: int, n_slots: int, dtype: Any) -> Recorded:
+def _empty_record(n_members: int | None, n_groups: int, capacity: int, n_slots: int, dtype: Any) -> Recorded:
     lead = () if n_members is None else (n_members,)
     return Recorded(
-        snapshots=jnp.zeros((*lead, n_slots + 1, n_inputs), dtype),
+        snapshots=jnp.zeros((*lead, n_slots + 1, n_groups), dtype),
         ratios=jnp.zeros((*lead, n_slots + 1), dtype),
         held_out=jnp.zeros((*lead, n_slots + 1, 2), dtype),
         losses=jnp.zeros((*lead, capacity), dtype),

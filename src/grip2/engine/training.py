@@ -65,8 +65,8 @@ class TrainingRun:
     taken under (``snapshot_lambda[b]``, ``snapshot_a[b]``): together they are the regularization surface.
     """
 
-    importance: np.ndarray  # (inputs,)
-    snapshots: np.ndarray  # (blocks, inputs)
+    importance: np.ndarray  # (groups,); a group is one input, unless inputs are penalised together
+    snapshots: np.ndarray  # (blocks, groups)
     snapshot_lambda: np.ndarray  # (blocks,)
     snapshot_a: np.ndarray  # (blocks,)
     gradient_ratio: np.ndarray  # (blocks,)

@@ -87,7 +87,7 @@ def pilot_block_size(
     longest = min(LONGEST_BLOCK, max(config.steps // 10, SUSTAINED + 2))
     schedule = replace(config.schedule, block_size=longest, approach_from=None, warmup=0)
     pilot = replace(config, schedule=schedule, steps=longest * PILOT_BLOCKS, snapshot_every_step=True)
-    run = train(problem.x, problem.target, config=pilot, rng=rng, progress=progress)
+    run = train(problem.x, problem.target, config=pilot, rng=rng, groups=problem.groups, progress=progress)
     norms = run.snapshots.reshape(PILOT_BLOCKS, longest, -1)
     change = np.abs(np.diff(norms, axis=1)).mean(axis=2)  # Delta(t), one row per block
     delta = tolerance * float(norms.mean())

@@ -1,4 +1,4 @@
-"""DeepPINK (Lu, Fan, Lv & Noble 2018): a network whose first layer lets a feature compete with its knockoff.
+"""DeepPINK (Lu, Fan, Lv & Noble 2018): a network whose first layer lets a feature compete with its knockoffs.
 
 Where the defaults come from. The authors' published code (github.com/younglululu/DeepPINK, an example for two
 classes): two hidden layers of p units, an l1 penalty of ``0.05 sqrt(2 log(p) / n)`` on their weights, Adam at
@@ -28,11 +28,11 @@ from grip2.units import Layout
 
 
 class DeepPINK(BatchedStatistic):
-    """``S_j = |z_j w_j|``, z the filter weights and ``w = W(0) W(1) ... W(L)`` the product of all later ones.
+    """``S_kj = |z_kj w_j|`` for member k of column j, z the filter weights, ``w = W(0) W(1) ... W(L)`` the product of later ones.
 
-    The original takes ``W_j = S_j^2 - S~_j^2``; every statistic here reports S, so ours is
-    ``W_j = S_j - S~_j``: the same signs, another order of the magnitudes. For several classes |w_j| is summed
-    over the outputs.
+    All members of a column share its filter, and so w_j. A member of a unit of several columns scores the sum over them. The
+    original, with one copy, takes ``W_j = S_j^2 - S~_j^2``; every statistic here reports S, so ours is ``W_j = S_j - S~_j``: the
+    same signs, another order of the magnitudes. For several classes |w_j| is summed over the outputs.
 
     Parameters
     ----------
@@ -104,6 +104,7 @@ class DeepPINK(BatchedStatistic):
         runs = train_filter_network(
             [members.standardised(np.float32) for members in distinct(draws)],
             response.target(),
+            members=layout.members,
             config=config,
             rngs=rngs,
             progress=progress,

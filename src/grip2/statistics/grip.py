@@ -159,7 +159,7 @@ class GroupPersistence(BatchedStatistic):
     def _read(run: TrainingRun, prepared: Prepared) -> Importance:
         layout = prepared.problem.layout
         facts = Facts(training=training_facts(prepared.config, run), calibration=prepared.calibration)
-        return Importance(layout.norms(run.importance), facts, surface_of(run, layout), run.loss_curve)
+        return Importance(scores_of(run, layout), facts, surface_of(run, layout), run.loss_curve)
 
     @property
     def lambdas(self) -> LambdaRange:
@@ -268,7 +268,21 @@ class GroupLasso(GroupPersistence):
     schedule_kind = "fixed"
 
 
+def scores_of(run: TrainingRun, layout: Layout, factors: np.ndarray | None = None) -> np.ndarray:
+    """(members, units) group activities of a run, averaged over its snapshots.
+
+    ``factors`` (units,): what the columns of all members of a unit were multiplied by. Weights are multiplied by them too,
+    so that they are those of the columns as given.
+    """
+    return _by_unit(run.importance, layout, factors)
+
+
 def surface_of(run: TrainingRun, layout: Layout, factors: np.ndarray | None = None) -> Surface:
-    """The regularization surface of a run; ``factors`` (members p,) bring weights of scaled columns back to their units."""
-    snapshots = run.snapshots if factors is None else run.snapshots * factors.astype(run.snapshots.dtype)
-    return Surface(run.snapshot_lambda, run.snapshot_a, layout.norms(snapshots), run.gradient_ratio)
+    """The regularization surface of a run; ``factors`` as in `scores_of`."""
+    return Surface(run.snapshot_lambda, run.snapshot_a, _by_unit(run.snapshots, layout, factors), run.gradient_ratio)
+
+
+def _by_unit(of_groups: np.ndarray, layout: Layout, factors: np.ndarray | None) -> np.ndarray:
+    """(..., members x units) as (..., members, units): groups are numbered member after member."""
+    found = of_groups.reshape(*of_groups.shape[:-1], layout.members, len(layout.units))
+    return found if factors is None else found * factors.astype(of_groups.dtype)

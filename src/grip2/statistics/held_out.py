@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grip2.engine.input_groups import InputGroups
 from grip2.engine.step import halves
 from grip2.engine.target import Target
 from grip2.engine.train import HeldOut, train
@@ -36,6 +37,11 @@ class NetworkProblem(NamedTuple):
     @property
     def target(self) -> Target:
         return self.response.target(self.logits)
+
+    @property
+    def groups(self) -> InputGroups | None:
+        """Columns that are penalised together: those of one member of one unit."""
+        return InputGroups.numbered(self.layout.groups)
 
 
 class HeldOutPath(NamedTuple):
@@ -85,6 +91,7 @@ def held_out_path(
         target.take(kept),
         config=replace(config, steps=max(steps, config.schedule.block_size)),
         rng=rng,
+        groups=problem.groups,
         held_out=HeldOut(problem.x[held_out], target.take(held_out)),
         progress=progress,
     )

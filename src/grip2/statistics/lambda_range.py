@@ -178,6 +178,6 @@ def by_gradient_ratio(
     some_rows = rng.permutation(len(problem.x))[:RATIO_ROWS_MAX]
     of_loss = loss_gradient_norm(run.parameters, problem.x[some_rows], problem.target.take(some_rows))
     geometries = np.linspace(config.schedule.a_min, 1.0, RATIO_GEOMETRIES)
-    of_penalty = penalty_gradient_norms(run.parameters, [float(a) for a in geometries], config.epsilon)
+    of_penalty = penalty_gradient_norms(run.parameters, [float(a) for a in geometries], config.epsilon, problem.groups)
     unit = of_loss / float(np.exp(np.mean(np.log(of_penalty))))
     return ratio[0] * unit, ratio[1] * unit

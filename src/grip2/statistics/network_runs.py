@@ -69,10 +69,15 @@ def score_tables(
         runs = _train_together(ready, each, for_training, for_batch)
     else:
         runs = [
-            train(one.problem.x, one.problem.target, config=one.config, rng=rng, progress=stage)
+            _train_alone(one, rng, stage)
             for one, rng, stage in zip(each, for_training, stages[len(tables) :], strict=True)
         ]
     return [read(run, one) for run, one in zip(runs, each, strict=True)]
+
+
+def _train_alone(ready: Prepared, rng: np.random.Generator, progress: Progress | None) -> TrainingRun:
+    problem = ready.problem
+    return train(problem.x, problem.target, config=ready.config, rng=rng, groups=problem.groups, progress=progress)
 
 
 def _train_together(
@@ -87,6 +92,7 @@ def _train_together(
         first.x if shared else np.stack([one.problem.x for one in ready]),
         first.target if shared else Target.stacked([one.problem.target for one in ready]),
         config=ready[0].config,
+        groups=first.groups,
         schedules=[one.config.schedule for one in each],
         rngs=rngs,
         progress=progress,

@@ -25,7 +25,7 @@ from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import BatchedStatistic
 from grip2.statistics.effects import EffectPosterior
-from grip2.statistics.grip import GRIP2, GroupPersistence, surface_of
+from grip2.statistics.grip import GRIP2, GroupPersistence, scores_of, surface_of
 from grip2.statistics.held_out import NetworkProblem, split_rows
 from grip2.statistics.lambda_range import Rehearsal
 from grip2.statistics.network_runs import Prepared, Work, score_tables, training_facts
@@ -125,7 +125,7 @@ class _Learned(NamedTuple):
 
     problem: NetworkProblem
     scale: float  # deviation of its target, where that of y is 1
-    factors: np.ndarray | None  # (members p,) what the columns were multiplied by
+    factors: np.ndarray | None  # (units,) what their columns were multiplied by
 
 
 @dataclass(frozen=True)
@@ -155,12 +155,13 @@ def _learned(Z: np.ndarray, layout: Layout, response: Response, stage: StageFit,
     if target == RESIDUAL:
         return _Learned(NetworkProblem(Z, layout, stage.response, stage.logits), stage.scale, None)
     # From 1 to 2, the same for all members of a unit: a scaled-up column needs smaller weights for the same effect.
-    factors = layout.to_columns(1.0 + stage.unit_weights)
+    factors = 1.0 + stage.unit_weights
+    of_columns = layout.to_columns(factors).astype(Z.dtype)
     logits = None
     if stage.logits is not None:
         # Shares of classes are known, as in what the first stage leaves: the network is credited with neither.
         logits = np.tile(response.constant_outputs(), (len(response), 1))
-    return _Learned(NetworkProblem(Z * factors.astype(Z.dtype), layout, response, logits), 1.0, factors)
+    return _Learned(NetworkProblem(Z * of_columns, layout, response, logits), 1.0, factors)
 
 
 def _choose(
@@ -197,8 +198,8 @@ def _choose(
 def _staged_importance(first: Stage, run: TrainingRun, prepared: _PreparedStages) -> Importance:
     choice, layout = prepared.choice, prepared.problem.layout
     factors = choice.learned.factors
-    of_network = run.importance if factors is None else run.importance * factors
-    parts = [(choice.stage.importance, choice.stage.held_out_share), (layout.norms(of_network), choice.network_share)]
+    of_network = scores_of(run, layout, factors)
+    parts = [(choice.stage.importance, choice.stage.held_out_share), (of_network, choice.network_share)]
     total = combined_importance(parts)
     stages = (
         first.facts(choice.stage),

@@ -12,8 +12,10 @@ preconditioner. A product with the Hessian costs ``4 p^2 d`` operations for grou
 Start. Half the conditional covariance of each group given all other columns, halved until D is positive definite. (A multiple
 of ``R_gg``, as for ``equicorrelated``, would be tiny in all groups if one group were nearly a combination of others.)
 
-Stop. When the squared Newton decrement is at most ``tolerance * max(1, |value|)``, as without groups, or when rounding error
-allows no further decrease.
+Stop. When the squared Newton decrement (to second order, twice the excess over the minimum) is at most
+``tolerance * max(1, |value|)``. Where R is nearly singular, rounding error hides small changes of the objective long before the
+gradient is small: full steps that leave the objective unchanged to ``_FLAT`` are judged by the decrement, and the search ends
+when it has stopped falling.
 
 Certificate. ``gap`` bounds the distance of the objective from its minimum. Let ``C_g`` be the conditional covariance of group g
 given all other columns. The minimiser S* satisfies ``S*_g <= C_g`` (in the order of positive semidefinite matrices): with the
@@ -41,6 +43,8 @@ from grip2.units import Units
 _MAX_ITERATIONS = 100
 _MAX_HALVINGS = 40
 _MAX_CG_STEPS = 500
+_FLAT = 1e-7  # relative change of the objective that may be rounding error where R has eigenvalues near RIDGE
+_MAX_STALLED = 3  # flat steps in a row that may fail to halve the decrement
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +95,20 @@ def minimise_blocks(
     problem = _Problem(blocks, ceiling_of(copies) * blocks.grouped(R), value)
     conditional = _conditional_covariances(blocks, blocks.grouped(R))
     current, point = problem.start(conditional)
-    steps = 0
+    steps, stalled, smallest = 0, 0, np.inf
     while True:
         local = derivatives(point)
         gradient = blocks.diagonal_of(local.gradient)
         step, decrement = _newton_step(blocks, point, local, gradient, abs(current))
-        if steps == _MAX_ITERATIONS or decrement <= tolerance * max(1.0, abs(current)):
+        stalled = 0 if decrement <= smallest / 2 else stalled + 1
+        smallest = min(smallest, decrement)
+        if decrement <= tolerance * max(1.0, abs(current)) or stalled > _MAX_STALLED or steps == _MAX_ITERATIONS:
             break
         better = problem.search(point, current, step, decrement)
-        if better is None:  # any further decrease is below rounding error
+        if better is None:
             break
+        if better[0] < current - _FLAT * abs(current):
+            stalled = 0
         current, point = better
         steps += 1
     gap = _gap(blocks, point, gradient, conditional)
@@ -142,7 +150,7 @@ class _Problem:
         return found
 
     def search(self, point: Point, current: float, step: np.ndarray, decrement: float) -> tuple[float, Point] | None:
-        """The point a step length of 1, 1/2, 1/4, ... away at which the objective is less by enough."""
+        """The point a step length of 1, 1/2, 1/4, ... away at which the objective is less by enough, or a flat full step."""
         changes = self.blocks.split(step)
         lowest = min(float(np.linalg.eigvalsh(change)[0]) for change in changes)
         # The first length keeps S > 0; the factorisation checks the other constraint.
@@ -153,8 +161,10 @@ class _Problem:
                 for root, change in zip(point.roots, changes, strict=True)
             ]
             found = self.at([(block + block.T) / 2 for block in S])
-            if found is not None and found[0] <= current - 1e-4 * length * decrement:
-                return found
+            if found is not None:
+                flat = length == 1.0 and abs(found[0] - current) <= _FLAT * abs(current)
+                if flat or found[0] < current - 1e-4 * length * decrement:
+                    return found
             length /= 2
         return None
 
@@ -183,7 +193,7 @@ def _newton_step(
     step, residual = np.zeros_like(gradient), -gradient
     direction = scale * residual
     norm = first = float(residual @ direction)
-    wanted = min(0.1, np.sqrt(first / max(1.0, size))) ** 2 * first
+    wanted = float(np.clip(first / max(1.0, size), 1e-12, 1e-2)) * first
     for _ in range(_MAX_CG_STEPS):
         if norm <= wanted:
             break

@@ -50,10 +50,10 @@ def _derivatives(m: int, s: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray
     return gradient, square
 
 
-def solve_blocks(R: np.ndarray, units: Units, copies: int) -> Solution:
+def solve_blocks(R: np.ndarray, units: Units, copies: int, *, tolerance: float = 1e-18) -> Solution:
     """The block-diagonal S that minimises ``trace((cR - S)^-1) + m^2 trace(S^-1)``, for a positive definite R."""
     value, derivatives = partial(_block_value, copies), partial(_block_derivatives, copies)
-    return minimise_blocks(R, units, value, derivatives, copies=copies, tolerance=1e-13)
+    return minimise_blocks(R, units, value, derivatives, copies=copies, tolerance=tolerance)
 
 
 def _block_value(m: int, point: Point) -> float:
