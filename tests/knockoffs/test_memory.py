@@ -53,8 +53,8 @@ def test_memory_does_not_grow_with_float64_copies(Sampler):
 
 @pytest.mark.parametrize("Sampler", [GaussianKnockoffs, CopulaKnockoffs])
 def test_memory_of_copies_is_that_of_the_result(Sampler):
-    """30,000 x 100 float32 (12 MB), five copies: the result (60 MB) and a few blocks; all noise at once would be 144 MB."""
-    X = table(30_000, 100)
+    """15,000 x 100 float32 (6 MB), five copies: the result (30 MB) and a few blocks; all draws at once would be 130 MB."""
+    X = table(15_000, 100)
     sampler = Sampler(s="equi").fit(X)
     sampler.s_for(5)
     drawing, Xk = peak(lambda: sampler.sample(X, rng=np.random.default_rng(1), copies=5))
