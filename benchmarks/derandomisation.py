@@ -22,11 +22,9 @@ from scipy.linalg import toeplitz
 from threadpoolctl import threadpool_limits
 
 from grip2.derandomize import e_benjamini_hochberg, stopping_thresholds
-from grip2.filter import contrast, counts_beyond, fewest_selected, knockoff_threshold, select
-from grip2.knockoffs.s_matrix import mvr
-from grip2.standardise import standardise
-from grip2.statistics.lasso_cv import draw_folds, lasso_cv
-from grip2.symmetry import draw_order, unshuffled
+from grip2.filter import counts_beyond, fewest_selected, knockoff_threshold, select
+from grip2.knockoffs import GaussianKnockoffs
+from grip2.statistics import LassoCoefficient
 
 SEEDS, DRAWS, FDR = 3, 10, 0.1
 SHARES = (0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0)  # level of a draw's threshold over the final fdr
@@ -55,30 +53,11 @@ SETTINGS = {
 }
 
 
-def knockoff_copies(
-    X: np.ndarray, Sigma: np.ndarray, s: np.ndarray, copies: int, rng: np.random.Generator
-) -> list[np.ndarray]:
-    """Gaussian copies, jointly exchangeable with X: mean X - X Sigma^-1 S, covariance 2S - A each and S - A between two.
-
-    With A = S Sigma^-1 S. The deviations from their mean are independent noise with covariance S, centred; their mean has
-    covariance (S + copies (S - A)) / copies.
-    """
-    projection = np.linalg.solve(Sigma, np.diag(s))
-    own = rng.standard_normal((copies, *X.shape)) * np.sqrt(s)
-    values, vectors = np.linalg.eigh((copies + 1) * np.diag(s) - copies * s[:, None] * projection)
-    root = vectors * np.sqrt(np.maximum(values, 0) / copies)
-    shared = X - X @ projection + rng.standard_normal(X.shape) @ root.T - own.mean(axis=0)
-    return [shared + noise for noise in own]
-
-
-def lcd_W(
-    X: np.ndarray, y: np.ndarray, Sigma: np.ndarray, s: np.ndarray, copies: int, rng: np.random.Generator
+def one_draw(
+    sampler: GaussianKnockoffs, X: np.ndarray, y: np.ndarray, copies: int, rng: np.random.Generator
 ) -> np.ndarray:
-    members = np.stack([X, *knockoff_copies(X, Sigma, s, copies, rng)])
-    order = draw_order(X.shape[1], 1 + copies, rng)
-    shuffled = np.concatenate(np.take_along_axis(members, order[:, None, :], axis=0), axis=1)
-    fit = lasso_cv(standardise(shuffled), y, folds=draw_folds(len(X), 5, rng), n_lambdas=50, ratio=1e-2)
-    return contrast(unshuffled(np.abs(fit.coefficients).reshape(1 + copies, -1), order))
+    statistic = LassoCoefficient(n_lambdas=50, ratio=1e-2)
+    return statistic.importance(X, sampler.sample(X, rng=rng, copies=copies), y, rng=rng).W
 
 
 def draws_of(setting: Setting, copies: int, seed: int, folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -92,10 +71,13 @@ def draws_of(setting: Setting, copies: int, seed: int, folder: Path, name: str) 
         true = rng.choice(setting.p, setting.n_true, replace=False)
         effects[true] = setting.effect * rng.choice([-1, 1], setting.n_true)
         y = X @ effects + rng.standard_normal(setting.n)
+        sampler = GaussianKnockoffs(np.zeros(setting.p), Sigma).fit(X)
         rng = np.random.default_rng([seed, list(SETTINGS).index(name), copies])
-        s = mvr((copies + 1) / (2 * copies) * Sigma)
-        W = [[lcd_W(X, y, Sigma, s, copies, rng) for _ in range(DRAWS)] for _ in range(SEEDS)]
-        np.savez(path, W=np.array(W), true=effects != 0)
+        W = [[one_draw(sampler, X, y, copies, rng) for _ in range(DRAWS)] for _ in range(SEEDS)]
+        part = path.with_suffix(".part")
+        with part.open("wb") as file:
+            np.savez(file, W=np.array(W), true=effects != 0)
+        part.rename(path)
     with np.load(path) as saved:
         return saved["W"], saved["true"]
 
@@ -251,15 +233,19 @@ def main() -> None:
     parser.add_argument("--data-sets", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--draws-folder", type=Path, default=Path("derandomisation-draws"))
-    parser.add_argument("--evaluate", action="store_true", help="use the draws that are there")
+    parser.add_argument("--settings", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
+    parser.add_argument("--evaluate", action="store_true", help="draw nothing, use the draws that are there")
+    parser.add_argument("--only-draw", action="store_true", help="write no tables")
     options = parser.parse_args()
     options.draws_folder.mkdir(exist_ok=True)
     seeds = [] if options.evaluate else range(options.seed, options.seed + options.data_sets)
     with threadpool_limits(1):
         for seed in seeds:
-            for name, setting in SETTINGS.items():
-                for copies in setting.copies:
-                    draws_of(setting, copies, seed, options.draws_folder, name)
+            for name in options.settings:
+                for copies in SETTINGS[name].copies:
+                    draws_of(SETTINGS[name], copies, seed, options.draws_folder, name)
+    if options.only_draw:
+        return
     levels, closed = [], []
     for name, copies, seed, W, true in saved(options.draws_folder):
         key = {"setting": name, "copies": copies, "data_set": seed}

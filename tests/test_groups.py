@@ -14,9 +14,7 @@ COLUMNS = ("a", "b", "c", "d", "e")
 
 def columns_of(groups, columns=COLUMNS):
     named = units_from(groups, columns, who="test")
-    return {
-        name: [columns[j] for j in places] for name, places in zip(named.names, named.units.columns, strict=True)
-    }
+    return {name: [columns[j] for j in places] for name, places in zip(named.names, named.units.columns, strict=True)}
 
 
 def test_without_groups_every_column_is_a_unit_under_its_own_name():
@@ -78,7 +76,11 @@ def test_bad_groups_are_refused(groups, message):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("name,unit\na,left\n", "expected a header with column,group"), ("column,group\n", "holds no groups"), (None, "cannot be read")],
+    [
+        ("name,unit\na,left\n", "expected a header with column,group"),
+        ("column,group\n", "holds no groups"),
+        (None, "cannot be read"),
+    ],
     ids=["header", "empty", "missing"],
 )
 def test_bad_files_are_refused(tmp_path, text, message):

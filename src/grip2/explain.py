@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from grip2.derandomize import inner_level
 from grip2.filter import estimated_fdp, fewest_selected
 from grip2.knockoffs import KnockoffSampler
 from grip2.responses import Response
@@ -68,20 +67,18 @@ def _what_would_select(W: np.ndarray, offset: int, copies: int) -> str:
     return f"The smallest fdr that would select something is {level:g} ({count} {_features(count)})."
 
 
-def _reason_for_draws(
-    W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int, copies: int
-) -> str:
+def _reason_for_draws(W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int, copies: int) -> str:
     if selected.any():
         return f"{int(selected.sum())} features pass e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
-    needed = fewest_selected(inner_level(fdr, copies), copies)
+    needed = fewest_selected(fdr, copies)
     smallest = q.min()
+    count = int(np.sum(q == smallest))
     return (
         f"Nothing was selected at fdr {fdr:g}: no e-value averaged over {n_draws} draws was large enough for e-BH. "
-        f"Each draw is thresholded at fdr {inner_level(fdr, copies):g}, where at least {needed} {_features(needed)} must be "
-        "selected together; "
+        f"At least {needed} {_features(needed)} must be found together, in nearly every draw; "
         f"{int(np.sum(W > 0))} of {len(W)} features had W > 0 on average. "
         + (
-            f"The smallest fdr that would select something is {smallest:g} ({int(np.sum(q == smallest))} {_features(int(np.sum(q == smallest)))})."
+            f"The smallest fdr that would select something is {smallest:g} ({count} {_features(count)})."
             if smallest < 1
             else "No fdr below 1 would select anything."
         )

@@ -55,19 +55,21 @@ def units_from(groups: Groups | None, columns: Sequence[str], *, who: str) -> Na
     # A group may be called like one of its own columns, but not like a column outside it.
     for label, column in zip(labels, columns, strict=True):
         if label is None and column in labels:
-            raise Grip2Error(f"{who}: groups: {column!r} is the name of a group and of a column outside it; rename one.")
+            raise Grip2Error(
+                f"{who}: groups: {column!r} is the name of a group and of a column outside it; rename one."
+            )
     unit_names = [(column if label is None else label) for label, column in zip(labels, columns, strict=True)]
     return NamedUnits(Units.from_labels(unit_names), tuple(dict.fromkeys(unit_names)), tuple(columns))
 
 
-def _from_mapping(
-    groups: Mapping[str, Sequence[str | int]], columns: Sequence[str], who: str
-) -> list[str | None]:
+def _from_mapping(groups: Mapping[str, Sequence[str | int]], columns: Sequence[str], who: str) -> list[str | None]:
     labels: list[str | None] = [None] * len(columns)
     places = {name: j for j, name in enumerate(columns)}
     for name, members in groups.items():
         if isinstance(members, str | bytes) or not isinstance(members, Sequence | np.ndarray | pd.Index):
-            raise Grip2Error(f"{who}: groups: the columns of {name!r} must be a list of names or numbers, got {members!r}.")
+            raise Grip2Error(
+                f"{who}: groups: the columns of {name!r} must be a list of names or numbers, got {members!r}."
+            )
         for member in members:
             j = _place(member, places, len(columns), str(name), who)
             if labels[j] is not None:
@@ -81,10 +83,14 @@ def _from_mapping(
 def _place(member: str | int, places: Mapping[str, int], n_columns: int, group: str, who: str) -> int:
     if not isinstance(member, str) and isinstance(member, int | np.integer):
         if not 0 <= member < n_columns:
-            raise Grip2Error(f"{who}: groups: {group!r} names column {member}, but there are columns 0 to {n_columns - 1}.")
+            raise Grip2Error(
+                f"{who}: groups: {group!r} names column {member}, but there are columns 0 to {n_columns - 1}."
+            )
         return int(member)
     if member not in places:
-        raise Grip2Error(f"{who}: groups: {group!r} names {member!r}, which is no column.{did_you_mean(str(member), places)}")
+        raise Grip2Error(
+            f"{who}: groups: {group!r} names {member!r}, which is no column.{did_you_mean(str(member), places)}"
+        )
     return places[member]
 
 

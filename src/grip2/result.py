@@ -99,8 +99,9 @@ class SelectionResult:
     """A selection, everything it was derived from, and what its guarantee rests on.
 
     Every entry is one unit: a column, or a group of columns under one name (``groups``). ``knockoff`` is the importance of the
-    strongest copy. With several knockoff draws ``W`` and the importances are means over the draws, for looking at; the selection itself
-    comes from the averaged ``e_values``, ``threshold`` is the smallest selected e-value, and ``q_values`` are those of e-BH.
+    strongest copy. With several knockoff draws ``W`` and the importances are means over the draws, for looking at; the
+    selection itself comes from the averaged ``e_values``, ``threshold`` is the smallest selected e-value, and ``q_values`` are
+    those of e-BH.
     """
 
     feature_names: tuple[str, ...]
@@ -127,7 +128,9 @@ class SelectionResult:
     copies_reason: str = "given"
     e_values: np.ndarray | None = None  # with several draws
     frequency: np.ndarray | None = None  # with several draws: share of them that would select the unit by themselves
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the columns of each unit, where some have several
+    groups: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # the columns of each unit, where some have several
     surface: Surface | None = None  # for the report; not part of the JSON
 
     @property

@@ -60,7 +60,7 @@ def short(statistic, **settings):
 
 
 def _selected(table: str) -> np.ndarray:
-    return KnockoffSelector(random_state=4).fit(*TABLES[table]()).W_
+    return KnockoffSelector(copies=1, random_state=4).fit(*TABLES[table]()).W_
 
 
 def _scored(statistic, task: str = "regression") -> np.ndarray:
@@ -74,7 +74,7 @@ def cases() -> dict[str, Callable[[], np.ndarray]]:
     """Every golden vector by name."""
     found: dict[str, Callable[[], np.ndarray]] = {}
     for table in TABLES:
-        found[f"KnockoffSelector(), {table}"] = lambda table=table: _selected(table)
+        found[f"KnockoffSelector(copies=1), {table}"] = lambda table=table: _selected(table)
     for setting in PAPER:
         few = {"steps": 100, "hidden": 16 if setting != "hiv" else 1}
         found[f"GRIP2.paper({setting!r})"] = lambda s=setting, f=few: _scored(GRIP2.paper(s).set_params(**f))

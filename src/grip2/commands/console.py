@@ -108,7 +108,9 @@ def _selection_table(result: SelectionResult) -> Table:
             f"{row['original']:.4g}",
             f"{row['knockoff']:.4g}",
         ]
-        table.add_row(Text(str(row["name"])), *cells, *([f"{row['e_value']:.3g}", f"{row['frequency']:.0%}"] if with_e else []))
+        table.add_row(
+            Text(str(row["name"])), *cells, *([f"{row['e_value']:.3g}", f"{row['frequency']:.0%}"] if with_e else [])
+        )
     if len(frame) > MAX_ROWS_SHOWN:
         table.caption = f"and {len(frame) - MAX_ROWS_SHOWN} more in selection.csv"
     return table

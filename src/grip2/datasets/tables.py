@@ -177,9 +177,10 @@ def _impute(X: pd.DataFrame, notices: list[str]) -> pd.DataFrame:
 
 
 def _encode_text(X: pd.DataFrame, notices: list[str]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """The table in numbers, and the columns that stand for each text column: one 0/1 column named ``column=value`` for every value except the most frequent one, the reference.
+    """The table in numbers, and the 0/1 columns that stand for each text column.
 
-    With a column for every value, each would be determined by the others, and none could be important given the rest.
+    There is one, named ``column=value``, for every value except the most frequent one, the reference. With a
+    column for every value, each would be determined by the others, and none could be important given the rest.
     """
     parts: list[pd.DataFrame] = []
     categories: dict[str, list[str]] = {}

@@ -88,9 +88,7 @@ def _make(seed: int, design: Design, group: Sequence[int], prepared: _Prepared) 
     tables = []
     for trial in group:
         X, y = prepared.rows(trial)
-        Xk = prepared.sampler(X).sample(
-            X, rng=_rng(seed, design.key, trial, _KNOCKOFFS), copies=design.copies
-        )
+        Xk = prepared.sampler(X).sample(X, rng=_rng(seed, design.key, trial, _KNOCKOFFS), copies=design.copies)
         tables.append(TrialTable(X, Xk, y))
     seconds = (time.perf_counter() - began) / len(group)
     row = _design_row(design, prepared.population, len(tables[0].X))
@@ -132,7 +130,7 @@ def sampler_for(design: Design, population: Population) -> KnockoffSampler:
 def _design_row(design: Design, population: Population, n: int) -> DesignRow:
     names = population.feature_names
     n_columns = len(names)
-    judged = range(n_columns) if population.units is None else population.units
+    judged: Sequence[int] | np.ndarray = range(n_columns) if population.units is None else population.units
     if design.grouped:  # W has one entry for every unit
         judged = list(dict.fromkeys(judged))
         names = tuple(str(unit) for unit in judged)

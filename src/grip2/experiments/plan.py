@@ -52,7 +52,9 @@ class Design:
     trials: int
     center: bool = True  # fixed-X knockoffs only: the model has an intercept
     copies: int = 1  # knockoffs of every unit, drawn together
-    grouped: bool = False  # the units of the source are selected as wholes; otherwise columns are, judged by their units
+    grouped: bool = (
+        False  # the units of the source are selected as wholes; otherwise columns are, judged by their units
+    )
 
     @property
     def response(self) -> type[Response]:

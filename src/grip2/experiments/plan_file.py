@@ -110,7 +110,7 @@ class _Reader:
             self.fail(f"s: {' and '.join(names)} knockoffs have no such setting", (*at, "s"))
 
     def check_units(self, source: Source, axes: Mapping[str, list[Any]], at: Path) -> None:
-        """Copies must be whole numbers that every sampler can draw; groups exist where the source has units of several columns."""
+        """Copies must be numbers that every sampler can draw; groups exist where the source has units of several columns."""
         if min(axes["copies"]) < 1:
             self.fail(f"copies must be at least 1, got {min(axes['copies'])}", (*at, "copies"))
         for name in axes["knockoffs"]:

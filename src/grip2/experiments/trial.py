@@ -107,7 +107,9 @@ def _computed(task: Task) -> TaskResult:
 
 def _importances(statistic: Statistic, trials: TrialTables, rngs: Sequence[np.random.Generator]) -> list[Importance]:
     X, _, y = trials.tables[0]
-    return statistic.importances(X, [table.Xk for table in trials.tables], y, rngs=rngs, task=trials.task, units=trials.units)
+    return statistic.importances(
+        X, [table.Xk for table in trials.tables], y, rngs=rngs, task=trials.task, units=trials.units
+    )
 
 
 def selections(W: np.ndarray, levels: Sequence[float], copies: int = 1) -> dict[str, list[int]]:

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from grip2._random import generator_from, stream
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import Groups, as_matrix, row_blocks, units_from
+from grip2.knockoffs.base import as_matrix, row_blocks, units_from
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     Scatter,
@@ -27,6 +27,7 @@ from grip2.knockoffs.covariance import (
 from grip2.knockoffs.gaussian import repairs
 from grip2.knockoffs.latent import Cells, latent_moments
 from grip2.knockoffs.marginals import learn_marginal
+from grip2.knockoffs.s_matrix._groups import Groups
 
 # Correlations of latent normal scores are estimated from at most this many rows: the standard error is about 1 / sqrt(10,000).
 _LATENT_ROWS = 10_000

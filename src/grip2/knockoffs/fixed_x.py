@@ -12,8 +12,9 @@ from scipy.linalg import eigh, qr
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import Groups, KnockoffSampler, as_matrix, column_list, refuse_constant, units_from
+from grip2.knockoffs.base import KnockoffSampler, as_matrix, column_list, refuse_constant, units_from
 from grip2.knockoffs.s_matrix import choose_s
+from grip2.knockoffs.s_matrix._groups import Groups
 
 # Pivots of the QR decomposition below this fraction of the largest count as zero.
 _RANK_TOLERANCE = 1e-6

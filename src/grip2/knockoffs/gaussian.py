@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import Groups, as_matrix, row_blocks, units_from
+from grip2.knockoffs.base import as_matrix, row_blocks, units_from
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     check_shrinkage,
@@ -16,6 +16,7 @@ from grip2.knockoffs.covariance import (
     shrunk_covariance,
     stabilised,
 )
+from grip2.knockoffs.s_matrix._groups import Groups
 
 
 class GaussianKnockoffs(JointCopiesSampler):
