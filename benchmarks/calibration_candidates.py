@@ -81,7 +81,8 @@ class NoiseAnchoredNetwork(WideAscendingNetwork):
         lo, hi = 1e-3, 2.0
         path = Schedule(lambda_min=lo, lambda_max=hi, approach_from=lo, a_min=0.5, a_max=0.5, block_size=25)
         shuffled = problem.target.take(rng.permutation(len(problem.x)))
-        run = train(problem.x, shuffled, config=replace(config, schedule=path, steps=1500), rng=rng)
+        config = replace(config, schedule=path, steps=1500)
+        run = train(problem.x, shuffled, config=config, rng=rng, groups=problem.groups)
         norms = run.snapshots.mean(axis=1)
         dead = np.flatnonzero(norms < 0.02 * norms.max())
         anchor = float(run.snapshot_lambda[dead[0]]) if len(dead) else hi
@@ -127,7 +128,8 @@ class BlockAverages(_OwnTraining):
     """Group norms averaged over the second half of each block, not read at its end."""
 
     def _trained(self, problem, config, rng):
-        run = train(problem.x, problem.target, config=replace(config, snapshot_every_step=True), rng=rng)
+        every_step = replace(config, snapshot_every_step=True)
+        run = train(problem.x, problem.target, config=every_step, rng=rng, groups=problem.groups)
         size = config.schedule.block_size
         late = np.arange(len(run.snapshots)) % size >= size // 2
         kept = late & (run.snapshot_lambda >= config.schedule.lambda_min)
@@ -158,6 +160,7 @@ class SkipConnection(OwnLoop):
 
 def _train(problem, config, rng, *, proximal, skip) -> TrainingRun:
     assert problem.response.task == "regression", "this loop knows squares only"
+    assert problem.groups is None, "this loop knows single columns only"
     Z = problem.x
     layout = lay_out(len(Z), Z.shape[1], 1, config, rng)
     parameters = tuple(Layer(jnp.asarray(w, jnp.float32), jnp.asarray(b, jnp.float32)) for w, b in layout.parameters)

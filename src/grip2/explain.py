@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from grip2.derandomize import inner_level
 from grip2.filter import estimated_fdp, fewest_selected
 from grip2.knockoffs import KnockoffSampler
 from grip2.responses import Response
@@ -26,7 +25,7 @@ def reason_for(
 ) -> str:
     """Why these units were selected, or why none were and what would change that."""
     if n_draws > 1:
-        return _reason_for_draws(W, q, selected, fdr, n_draws)
+        return _reason_for_draws(W, q, selected, fdr, n_draws, copies)
     if selected.any():
         count, beaten = int(selected.sum()), int(np.sum(W <= -threshold))
         divisor = f"({copies} x {count})" if copies > 1 else f"{count}"
@@ -68,14 +67,15 @@ def _what_would_select(W: np.ndarray, offset: int, copies: int) -> str:
     return f"The smallest fdr that would select something is {level:g} ({count} {_features(count)})."
 
 
-def _reason_for_draws(W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int) -> str:
+def _reason_for_draws(W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int, copies: int) -> str:
     if selected.any():
         return f"{int(selected.sum())} features pass e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
+    needed = fewest_selected(fdr, copies)
     smallest = q.min()
     count = int(np.sum(q == smallest))
     return (
         f"Nothing was selected at fdr {fdr:g}: no e-value averaged over {n_draws} draws was large enough for e-BH. "
-        f"Each draw counts for the features above its threshold at fdr {inner_level(fdr):g}, or above the strongest knockoff; "
+        f"At least {needed} {_features(needed)} must be found together, in nearly every draw; "
         f"{int(np.sum(W > 0))} of {len(W)} features had W > 0 on average. "
         + (
             f"The smallest fdr that would select something is {smallest:g} ({count} {_features(count)})."

@@ -1,7 +1,8 @@
 """What every registered statistic must hold; a new one in the registry is picked up by itself.
 
 Networks run with small settings here: the contract is about the entry point and about symmetry, not about power. All tests of
-a statistic use few shapes of tables, since every new shape is compiled anew.
+a statistic use few shapes of tables, since every new shape is compiled anew: pairs (single columns, one copy), and units of one
+to three columns with three copies.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ from grip2.responses import response_from
 from grip2.result import Importance
 from grip2.statistics import Ensemble, FromEstimator, Statistic, effect_sampler
 from grip2.statistics.registry import STATISTICS, WRAPPERS
-from grip2.symmetry import Members
+from grip2.symmetry import Members, shuffled
 from grip2.units import Units
 
 # Applied to whichever of these parameters a statistic has, or the statistics that it holds.
@@ -51,23 +53,51 @@ def statistic_for(name: str, task: str = "regression", **settings) -> Statistic:
 
 
 NAMES = [*STATISTICS.names(), "ensemble", "estimator"]
+WITHOUT_ABLATIONS = [name for name in NAMES if name not in ("grip1", "grip1a", "gr")]  # GRIP2 with other schedules
 FINDS_SIGNALS = [name for name in NAMES if name != "random"]  # the floor of every comparison finds nothing
 
 
-def easy(n: int = 300, p: int = 4, task: str = "regression", n_classes: int = 2, signals: int = 2, seed: int = 0):
-    """Independent normal columns, whose knockoffs are independent copies; the first ``signals`` matter."""
+def independent(
+    n: int, units: Units, copies: int, acting: list[int], seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X (n, p), copies (copies, n, p) and y, the sum of the columns ``acting``, and noise.
+
+    All columns are independent normal ones: then independent copies are jointly exchangeable with them.
+    """
     rng = np.random.default_rng(seed)
-    X, Xk = rng.standard_normal((2, n, p))
-    y = X[:, :signals].sum(axis=1) + 0.5 * rng.standard_normal(n)
-    if task == "classification":
-        y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
-    return X, Xk, y
+    X, *Xk = rng.standard_normal((1 + copies, n, units.n_columns))
+    return X, np.stack(Xk), X[:, acting].sum(axis=1) + 0.5 * rng.standard_normal(n)
+
+
+def in_classes(y: np.ndarray, n_classes: int) -> np.ndarray:
+    return np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+
+
+def easy(n: int = 300, p: int = 4, task: str = "regression", n_classes: int = 2, signals: int = 2, seed: int = 0):
+    """Single columns with one copy; the first ``signals`` matter."""
+    X, Xk, y = independent(n, Units.single(p), 1, list(range(signals)), seed)
+    return X, Xk[0], in_classes(y, n_classes) if task == "classification" else y
+
+
+# Four units of one, two, one and three columns, the columns of the larger ones interleaved.
+UNITS = Units(np.array([0, 1, 2, 3, 1, 3, 3]))
+COPIES = 3
+
+
+def easy_units(seed: int = 0):
+    """Units with three copies; the first acts, and the last acts through two of its three columns."""
+    return independent(300, UNITS, COPIES, [0, 5, 6], seed)
 
 
 @functools.cache
 def scored(name: str) -> Importance:
     """Each statistic once on the easy table, for the tests that compare with it."""
     return statistic_for(name).importance(*easy(), rng=np.random.default_rng(1))
+
+
+@functools.cache
+def scored_units(name: str) -> Importance:
+    return statistic_for(name).importance(*easy_units(), rng=np.random.default_rng(1), units=UNITS)
 
 
 def test_every_public_statistic_is_under_contract():
@@ -151,32 +181,40 @@ def test_larger_on_an_easy_signal(name, task, n_classes):
     assert found.W[:2].min() > np.abs(found.W[2:]).max()
 
 
-def null_signs(statistic: Statistic, replicates: int, *, without_swap: bool = False) -> tuple[int, int]:
-    """How many null W are positive, and how many are not zero, over fresh data sets with one signal and 39 nulls.
+class Nulls(NamedTuple):
+    """Data sets of 60 rows in which one column acts, and so the first unit; all other units are null."""
 
-    ``without_swap`` calls the statistic itself, without the random exchange of pairs that makes any statistic fair.
+    units: Units
+    copies: int
+
+
+NULL_PAIRS = Nulls(Units.single(40), 1)
+NULL_UNITS = Nulls(Units.from_labels([*range(20), *range(10), *range(5)]), COPIES)
+
+
+def null_wins(statistic: Statistic, nulls: Nulls, replicates: int, *, without_shuffle: bool = False) -> np.ndarray:
+    """(members,) how many null units each member wins alone, over fresh data sets.
+
+    ``without_shuffle`` calls the statistic itself, without the random order of members that makes any statistic fair.
     """
-    positive = nonzero = 0
+    wins = np.zeros(1 + nulls.copies, dtype=int)
     for seed in range(replicates):
-        X, Xk, y = easy(60, 40, signals=1, seed=1000 + seed)
+        X, Xk, y = independent(60, nulls.units, nulls.copies, [0], 1000 + seed)
         rng = np.random.default_rng(seed)
-        if without_swap:
-            response = response_from(y, "regression")
-            nulls = (
-                statistic.sized(len(X))
-                ._importance(Members((X, Xk), Units.single(40)), response, rng=rng, progress=None)
-                .W[1:]
-            )
+        if without_shuffle:
+            members, response = Members((X, *Xk), nulls.units), response_from(y, "regression")
+            found = statistic.sized(len(X))._importance(members, response, rng=rng, progress=None)
         else:
-            nulls = statistic.importance(X, Xk, y, rng=rng).W[1:]
-        positive, nonzero = positive + int((nulls > 0).sum()), nonzero + int((nulls != 0).sum())
-    return positive, nonzero
+            found = statistic.importance(X, Xk, y, rng=rng, units=nulls.units)
+        wins += np.bincount(found.scores.argmax(axis=0)[1:][found.W[1:] != 0], minlength=len(wins))
+    return wins
 
 
-def is_balanced(positive: int, nonzero: int) -> bool:
-    """Within the two-sided binomial bound at FALSE_ALARM: signs of null W are independent fair coins."""
-    low, high = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], nonzero, 0.5)
-    return bool(low <= positive <= high)
+def is_balanced(wins: np.ndarray) -> bool:
+    """Wins of every member within two-sided binomial bounds at FALSE_ALARM in all: members of a null unit win alike."""
+    tests = 1 if len(wins) == 2 else len(wins)  # of two members one decides
+    low, high = binom.ppf([FALSE_ALARM / 2 / tests, 1 - FALSE_ALARM / 2 / tests], wins.sum(), 1 / len(wins))
+    return bool(((low <= wins) & (wins <= high)).all())
 
 
 # Few steps: what is unequal at the start or in the update must not be forgotten during training.
@@ -188,28 +226,36 @@ MANY_NULLS = [*NETWORKS, "effects", "staged"]  # tested with four times as many 
 
 
 @pytest.mark.parametrize(
-    ("name", "without_swap"),
+    ("name", "without_shuffle"),
     [*((name, False) for name in NAMES), *((name, True) for name in NAMES if name not in MANY_NULLS)],
 )
-def test_signs_of_nulls_are_fair_coins(name, without_swap):
-    """10 replicates of 39 null pairs; false alarm 1e-4. Also without the swap, so that a slip inside is seen."""
-    positive, nonzero = null_signs(statistic_for(name, **SHORT), 10, without_swap=without_swap)
-    assert nonzero >= 30
-    assert is_balanced(positive, nonzero), f"{positive} of {nonzero} null W are positive"
+def test_members_of_null_pairs_win_alike(name, without_shuffle):
+    """10 replicates of 39 null pairs; false alarm 1e-4. Also without the shuffle, so that a slip inside is seen."""
+    wins = null_wins(statistic_for(name, **SHORT), NULL_PAIRS, 10, without_shuffle=without_shuffle)
+    assert wins.sum() >= 30
+    assert is_balanced(wins), wins
 
 
-def many_null_signs(name: str) -> tuple[int, int]:
-    """40 replicates of 39 null pairs, without the swap."""
-    positive, nonzero = null_signs(statistic_for(name, **SHORT), 40, without_swap=True)
-    assert nonzero >= 1500
-    return positive, nonzero
+def many_null_wins(name: str) -> np.ndarray:
+    """40 replicates of 39 null pairs, without the shuffle."""
+    wins = null_wins(statistic_for(name, **SHORT), NULL_PAIRS, 40, without_shuffle=True)
+    assert wins.sum() >= 1500
+    return wins
 
 
 @pytest.mark.parametrize("name", MANY_NULLS)
-def test_signs_of_many_nulls_are_fair_without_the_swap(name):
-    """40 replicates of 39 null pairs, at least 1,500 signs: within the binomial bound, 0.451 to 0.549; false alarm 1e-4."""
-    positive, nonzero = many_null_signs(name)
-    assert is_balanced(positive, nonzero), f"{positive} of {nonzero} null W are positive"
+def test_members_of_many_null_pairs_win_alike_without_the_shuffle(name):
+    """40 replicates of 39 null pairs, at least 1,500 wins: within the binomial bound, 0.451 to 0.549; false alarm 1e-4."""
+    wins = many_null_wins(name)
+    assert is_balanced(wins), wins
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_members_of_null_units_win_alike_without_the_shuffle(name):
+    """10 replicates of 19 null units of one to three columns, three copies, at least 30 wins; false alarm 1e-4."""
+    wins = null_wins(statistic_for(name, **SHORT), NULL_UNITS, 10, without_shuffle=True)
+    assert wins.sum() >= 30
+    assert is_balanced(wins), wins
 
 
 def larger_first_columns(*sizes: int, rng: np.random.Generator):
@@ -222,8 +268,8 @@ def larger_first_columns(*sizes: int, rng: np.random.Generator):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_unequal_starting_weights_are_caught(monkeypatch, name):
     monkeypatch.setattr("grip2.engine.train.initialise", larger_first_columns)
-    positive, nonzero = many_null_signs(name)
-    assert not is_balanced(positive, nonzero), f"{positive} of {nonzero} null W are positive"
+    wins = many_null_wins(name)
+    assert not is_balanced(wins), wins
 
 
 @pytest.mark.parametrize("name", ["effects", "staged"])
@@ -236,21 +282,26 @@ def test_unequal_probabilities_are_caught(monkeypatch, name):
         return draws._replace(probability=draws.probability * [[1.5], [1.0]])
 
     monkeypatch.setattr(effect_sampler, "_sample", favouring_the_first)
-    positive, nonzero = many_null_signs(name)
-    assert not is_balanced(positive, nonzero), f"{positive} of {nonzero} null W are positive"
+    wins = many_null_wins(name)
+    assert not is_balanced(wins), wins
 
 
-class FavoursTheFirst(Statistic):
-    """Correlation with y, and a little more for whatever comes first: a broken statistic."""
+class FavoursOneMember(Statistic):
+    """Correlation with y, and a little more for the member in one place: a broken statistic."""
+
+    def __init__(self, place: int = 0) -> None:
+        self.place = place
 
     def _importance(self, members, response, *, rng, progress):
-        first, second = np.abs([table.T @ response.y for table in members.tables])
-        return Importance(np.stack([first + 5.0, second]))
+        scores = members.layout.norms(np.abs(members.standardised().T @ response.y))
+        scores[self.place] += 5.0
+        return Importance(scores)
 
 
-def test_the_sign_test_catches_a_biased_statistic_and_the_swap_cures_it():
-    assert not is_balanced(*null_signs(FavoursTheFirst(), 20, without_swap=True))
-    assert is_balanced(*null_signs(FavoursTheFirst(), 20))
+@pytest.mark.parametrize(("nulls", "place"), [(NULL_PAIRS, 0), (NULL_UNITS, 0), (NULL_UNITS, 2)])
+def test_a_biased_statistic_is_caught_and_the_shuffle_cures_it(nulls, place):
+    assert not is_balanced(null_wins(FavoursOneMember(place), nulls, 20, without_shuffle=True))
+    assert is_balanced(null_wins(FavoursOneMember(place), nulls, 20))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -277,3 +328,96 @@ def test_a_constant_member_makes_a_tie(name):
     found = statistic_for(name).importance(X, Xk, y, rng=np.random.default_rng(0))
     assert found.W[3] == 0
     assert found.W[0] != 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_score_for_every_member_of_every_unit(name):
+    found = scored_units(name)
+    assert found.scores.shape == (1 + COPIES, len(UNITS))
+    assert found.W.shape == (len(UNITS),)
+    assert (found.scores >= 0).all()
+    again = clone(statistic_for(name)).importance(*easy_units(), rng=np.random.default_rng(1), units=UNITS)
+    np.testing.assert_array_equal(found.scores, again.scores)
+    if found.surface is not None:
+        assert found.surface.activity.shape[1:] == found.scores.shape
+
+
+@pytest.mark.parametrize("name", FINDS_SIGNALS)
+def test_acting_units_have_the_largest_W(name):
+    W = scored_units(name).W
+    assert W[[0, 3]].min() > np.abs(W[[1, 2]]).max(), W
+
+
+@pytest.mark.parametrize("name", [name for name in WITHOUT_ABLATIONS if name in FINDS_SIGNALS])
+def test_acting_units_are_found_among_three_classes(name):
+    X, Xk, y = easy_units()
+    found = statistic_for(name, "classification").importance(
+        X, Xk, in_classes(y, 3), rng=np.random.default_rng(2), task="classification", units=UNITS
+    )
+    assert found.W[[0, 3]].min() > np.abs(found.W[[1, 2]]).max(), found.W
+
+
+# Statistics whose only randomness is that of folds, which are the same rows for the same generator: their scores are exchanged
+# up to the tolerance of the solver.
+EXACT = ["lcd", "lapa", "lasso-curves", "estimator"]
+
+
+@pytest.mark.parametrize("name", FINDS_SIGNALS)
+def test_exchanged_members_exchange_their_scores(name):
+    """The original of the first unit changes places with its first copy, that of the last with its second copy."""
+    X, Xk, y = easy_units()
+    order = np.tile(np.arange(1 + COPIES)[:, None], len(UNITS))
+    order[[0, 1], 0] = 1, 0
+    order[[0, 2], 3] = 2, 0
+    A, *others = shuffled((X, *Xk), UNITS, order).tables
+    found = statistic_for(name).importance(A, np.stack(others), y, rng=np.random.default_rng(1), units=UNITS)
+    np.testing.assert_array_equal(found.scores.argmax(axis=0)[[0, 3]], [1, 2])
+    assert (found.W[[0, 3]] < 0).all()
+    if name in EXACT:
+        expected = np.take_along_axis(scored_units(name).scores, order, axis=0)
+        np.testing.assert_allclose(found.scores, expected, rtol=0, atol=1e-4 * expected.max())
+
+
+@pytest.mark.parametrize("name", [name for name in WITHOUT_ABLATIONS if statistic_for(name).batches_draws])
+def test_draws_of_units_scored_together_are_those_scored_alone(name):
+    """Few steps: rounding differs between one network and a batch of them, and training amplifies it."""
+    X, Xk, y = easy_units()
+    other = easy_units(seed=1)[1]
+    statistic = statistic_for(name, **SHORT)
+    together = statistic.importances(X, [Xk, other], y, rngs=[np.random.default_rng(k) for k in (1, 2)], units=UNITS)
+    for k, copies in enumerate((Xk, other)):
+        alone = statistic.importance(X, copies, y, rng=np.random.default_rng(1 + k), units=UNITS)
+        np.testing.assert_allclose(together[k].scores, alone.scores, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_constant_column_in_a_copy_ties_its_unit_or_leaves_it_to_the_other_columns(name):
+    """Column 2 is a unit by itself: nobody wins. Column 3 is one of three: the unit is scored as if it were not there."""
+    X, Xk, y = easy_units()
+    Xk[1][:, 2] = 7.0
+    Xk[0][:, 3] = 7.0
+    found, without = (
+        statistic_for(name).importance(A, B, y, rng=np.random.default_rng(1), units=UNITS)
+        for A, B in ((X, Xk), (without_column(X, 3), without_column(Xk, 3)))
+    )
+    np.testing.assert_array_equal(found.scores, without.scores)
+    assert found.W[2] == 0
+    assert found.W[3] != 0
+    if name in FINDS_SIGNALS:
+        assert found.scores[:, 3].argmax() == 0
+
+
+def without_column(tables: np.ndarray, j: int) -> np.ndarray:
+    return np.where(np.arange(tables.shape[-1]) == j, 0.0, tables)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_units_and_copies_of_the_wrong_shape_are_refused(name):
+    X, Xk, y = easy_units()
+    statistic, rng = statistic_for(name), np.random.default_rng(0)
+    with pytest.raises(Grip2Error, match="units must cover the 7 columns of X, got 4"):
+        statistic.importance(X, Xk, y, rng=rng, units=Units.single(4))
+    with pytest.raises(Grip2Error, match="Xk must have the shape of X"):
+        statistic.importance(X, Xk[:, :, :5], y, rng=rng, units=UNITS)
+    with pytest.raises(Grip2Error, match="at least one copy"):
+        statistic.importance(X, Xk[:0], y, rng=rng, units=UNITS)

@@ -195,9 +195,9 @@ def test_solvers_run_only_for_the_copies_asked_for(monkeypatch):
 
 @pytest.mark.parametrize("groups", [None, GROUPS])
 def test_copula_moments_of_the_normal_scores(groups):
-    """20,000 rows of exp(z), 3 copies: scores recovered with the marginal distributions learned from X; false-alarm rate 1e-5."""
+    """8,000 rows of exp(z), 3 copies: scores recovered with the marginal distributions learned from X; false-alarm rate 1e-5."""
     rng, copies = RNG(2), 3
-    X = np.exp(normal_rows(N, uneven(P), rng))
+    X = np.exp(normal_rows(8000, uneven(P), rng))
     sampler = CopulaKnockoffs().fit(X, groups=groups)
     target = joint(sampler.covariance_, sampler.s_for(copies), copies)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -39,10 +41,10 @@ FAMILIES = {
 }
 PARTITIONS = {
     "side by side": np.arange(24) // 4,
-    "interleaved": np.arange(24) % 5,
-    "unequal": np.repeat([0, 1, 2, 3, 4, 5], [1, 11, 1, 2, 5, 4]),
-    "one group": np.zeros(24, dtype=int),
+    "unequal and interleaved": np.random.default_rng(0).permutation(np.repeat(np.arange(6), [1, 11, 1, 2, 5, 4])),
 }
+
+CERTIFIED = np.array([0, 1, 1, 0, 2, 2, 2, 3])
 
 
 def correlation(Sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,7 +110,7 @@ def test_feasible(name, copies, partition, family):
     if np.linalg.eigvalsh(R)[0] > RIDGE:
         assert smallest > 0
     assert smallest >= -1.01 * c * RIDGE
-    # S_g <= R_gg holds without being imposed; the error of S is about the root of the stopping rule's 1e-13.
+    # S_g <= R_gg holds at the optimum without being imposed.
     for label in np.unique(labels):
         g = np.flatnonzero(labels == label)
         inside = R[np.ix_(g, g)] - S[np.ix_(g, g)]
@@ -117,19 +119,18 @@ def test_feasible(name, copies, partition, family):
 
 @SMOOTH
 @COPIES
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_not_worse_than_the_naive_twin(name, copies, seed):
-    """Three sweeps of random bases leave the twin slightly above the optimum, many bring it there."""
+    """A few sweeps leave the twin slightly above the optimum, many bring it there."""
     rng = np.random.default_rng(seed)
-    p = 9
-    R = correlation(np.cov(rng.standard_normal((p, 2 * p)) + 0.7 * rng.standard_normal(2 * p)))[0]
-    labels = rng.integers(0, 4, p)
+    R = correlation(np.cov(rng.standard_normal((8, 40)) + 0.7 * rng.standard_normal(40)))[0]
+    labels = rng.integers(0, 4, 8)
     found = SOLVERS[name](R, copies=copies, groups=labels)
     value = objective(name, found, R, copies)
     for refresh in (False, True):
         early = objective(name, twin(name, R, labels, copies, sweeps=3, refresh=refresh), R, copies)
         assert value <= early + 1e-9 * abs(early)
-    late = twin(name, R, labels, copies, sweeps=300)
+    late = twin(name, R, labels, copies, sweeps=120)
     assert abs(value - objective(name, late, R, copies)) <= 1e-9 * abs(value)
     np.testing.assert_allclose(found, late, atol=1e-4)
 
@@ -155,22 +156,27 @@ def certificate(name: str, S: np.ndarray, R: np.ndarray, labels: np.ndarray, m: 
     return float(total)
 
 
+@cache
+def optimum(name: str, copies: int) -> float:
+    return objective(name, twin(name, uneven(8), CERTIFIED, copies, sweeps=150), uneven(8), copies)
+
+
 @SMOOTH
 @COPIES
-@pytest.mark.parametrize("tolerance", [1e9, 0.1, 1e-4, 1e-13])
+@pytest.mark.parametrize("tolerance", [1e9, 0.1, 1e-4, 1e-18])
 def test_gap_bounds_the_distance_from_the_optimum(name, copies, tolerance):
     """Also far from the optimum: a tolerance of 1e9 stops at the starting point."""
-    R, labels = uneven(8), np.array([0, 1, 1, 0, 2, 2, 2, 3])
+    R, labels = uneven(8), CERTIFIED
     solution = SOLVE[name](R, Units.from_labels(labels.tolist()), copies, tolerance=tolerance)
     assert solution.value == pytest.approx(objective(name, solution.S, R, copies), rel=1e-10)
     assert solution.gap == pytest.approx(certificate(name, solution.S, R, labels, copies), rel=1e-4, abs=1e-8)
-    excess = solution.value - objective(name, twin(name, R, labels, copies, sweeps=300), R, copies)
+    excess = solution.value - optimum(name, copies)
     assert excess <= solution.gap + 1e-9 * abs(solution.value)
     if tolerance == 1e9:
         assert solution.steps == 0
         assert excess > 1
-    if tolerance == 1e-13:
-        assert solution.gap <= 1e-5 * max(1.0, abs(solution.value))
+    if tolerance == 1e-18:
+        assert solution.gap <= 1e-8 * max(1.0, abs(solution.value))
 
 
 @SMOOTH
@@ -185,7 +191,7 @@ def test_stationary(name, copies, family, partition):
     for label in np.unique(labels):
         g = np.ix_(*[np.flatnonzero(labels == label)] * 2)
         pull = S[g] @ (inverse @ inverse)[g] @ S[g] / copies**2 if name == "mvr" else S[g] @ inverse[g] / copies
-        np.testing.assert_allclose(pull, np.eye(len(pull)), atol=2e-4)
+        np.testing.assert_allclose(pull, np.eye(len(pull)), atol=1e-6)
 
 
 @SMOOTH
@@ -212,7 +218,7 @@ def test_equal_shares_are_the_largest(copies, family):
 @COPIES
 def test_groups_allow_more_than_single_columns(name, copies):
     """Every diagonal S is also block-diagonal, so the objective with groups is at least as good."""
-    R, labels = FAMILIES["blocks"], PARTITIONS["interleaved"]
+    R, labels = FAMILIES["ar1"], PARTITIONS["side by side"]
     with_groups = objective(name, SOLVERS[name](R, copies=copies, groups=labels), R, copies)
     assert with_groups < objective(name, np.diag(SOLVERS[name](R, copies=copies)), R, copies) - 0.1
     assert with_groups < objective(name, equicorrelated(R, copies=copies, groups=labels), R, copies) - 0.1
@@ -262,7 +268,7 @@ def test_names_of_groups_do_not_matter(name):
 
 
 @SMOOTH
-@pytest.mark.parametrize("partition", ["side by side", "interleaved"])
+@pytest.mark.parametrize("partition", PARTITIONS)
 def test_a_duplicated_column_costs_the_other_groups_nothing(name, partition):
     """Columns 0 and 1 are equal. In one group they cost nothing at all; in two, only the directions of these columns."""
     labels = PARTITIONS[partition]
@@ -344,8 +350,8 @@ def test_a_matrix_given_is_checked():
 @SMOOTH
 @pytest.mark.parametrize("copies", [1, 5])
 def test_large_groups_of_a_nearly_singular_matrix(name, copies):
-    """Two groups of 50 columns with eigenvalues down to 1e-7: the gap proves the optimum to one part in a million."""
+    """Two groups of 50 columns with eigenvalues down to 1e-7: the gap proves the optimum to one part in ten million."""
     R = spectrum(100, 1e-7)
     solution = SOLVE[name](R, Units.from_labels((np.arange(100) // 50).tolist()), copies)
-    assert solution.gap <= 1e-6 * abs(solution.value)
+    assert solution.gap <= 1e-7 * abs(solution.value)
     assert solution.steps < 40

@@ -7,6 +7,7 @@ import pytest
 
 from grip2.engine.automatic_sizes import automatic_block_size
 from grip2.engine.schedule import Schedule
+from grip2.engine.train import train
 from grip2.engine.training import TrainingConfig
 from grip2.errors import Grip2Error
 from grip2.responses import Measurement
@@ -36,6 +37,23 @@ def test_pilot_run():
     assert sizes[2] == 200, "with an impossible delta the longest block is taken"
     settled = BlockSize("pilot", 1.0).settle(problem, config, np.random.default_rng(0))
     assert settled.schedule.block_size == 6
+
+
+def test_pilot_run_with_units(monkeypatch):
+    """The pilot trains on the groups of the problem: its norms are those of the members of units."""
+    members = Members(tuple(np.random.default_rng(0).standard_normal((3, 60, 4))), Units(np.array([0, 1, 0, 0])))
+    response = Measurement.encode(members.tables[0].sum(axis=1), "test")
+    problem = NetworkProblem(members.standardised(), members.layout, response)
+    config = TrainingConfig(schedule=Schedule(lambda_min=1e-3, lambda_max=1e-2), hidden=2, depth=1, steps=100)
+    runs = []
+
+    def kept(*args, **settings):
+        runs.append(train(*args, **settings))
+        return runs[-1]
+
+    monkeypatch.setattr("grip2.statistics.block_size.train", kept)
+    pilot_block_size(problem, config=config, rng=np.random.default_rng(0), tolerance=1.0)
+    assert runs[0].snapshots.shape == (80, 6)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from grip2.engine.host_loop import NonFiniteTrainingError
 from grip2.engine.mlp import Layer
 from grip2.responses import Measurement
 from grip2.statistics import DeepPINK
+from grip2.symmetry import Members
 from grip2.units import Layout, Units
 
 
@@ -107,6 +108,22 @@ def test_training_follows_a_naive_loop(members):
     for found, layer in zip(run.parameters.layers, expected.layers, strict=True):
         np.testing.assert_allclose(found.weight, layer.weight, atol=1e-4)
         np.testing.assert_allclose(found.bias, layer.bias, atol=1e-4)
+
+
+def test_members_of_a_unit_score_the_sum_over_its_columns():
+    """Three copies; the units change what is added up, not what is trained."""
+    rng = np.random.default_rng(0)
+    X, copies = rng.standard_normal((60, 4)), rng.standard_normal((3, 60, 4))
+    response = Measurement.encode(X[:, 0], "test")
+    tables = (X, *copies)
+    single, grouped = (
+        DeepPINK(epochs=5)._importance(Members(tables, units), response, rng=np.random.default_rng(1), progress=None)
+        for units in (Units.single(4), Units(np.array([0, 1, 0, 2])))
+    )
+    assert single.scores.shape == (4, 4)
+    columns = single.scores
+    expected = np.stack([columns[:, 0] + columns[:, 2], columns[:, 1], columns[:, 3]], axis=1)
+    np.testing.assert_allclose(grouped.scores, expected, rtol=1e-12)
 
 
 def test_several_copies_at_once_are_the_single_ones():

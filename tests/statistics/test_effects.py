@@ -7,19 +7,20 @@ import itertools
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from tests.members import members_of, table_of
 
 from grip2.engine.effect_sweeps import EffectSweeps
 from grip2.errors import Grip2Error
-from grip2.filter import knockoff_threshold
+from grip2.filter import contrast, knockoff_threshold
 from grip2.metrics import power
 from grip2.responses import Measurement, response_from
 from grip2.standardise import standardise
 from grip2.statistics import EffectPosterior, LassoCoefficient
 from grip2.statistics import effect_sampler as module
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.basis import FUNCTIONS, Basis
 from grip2.statistics.effect_sampler import SETS, fit_effects
 from grip2.statistics.stage import held_out_share
+from grip2.units import Units
 
 RNG = np.random.default_rng
 
@@ -30,9 +31,9 @@ def small_design(n=60, p=2, seed=0, curves=True):
     X = rng.standard_normal((n, p)) @ (np.eye(p) + 0.7)
     Xk = 0.7 * X + 0.7 * rng.standard_normal((n, p))
     y = standardise(0.2 * X[:, 0] + 0.2 * np.abs(X[:, 0]) + rng.standard_normal(n))
-    Z = augmented_columns(X, Xk)
+    Z, layout = table_of(X, Xk)
     basis = Basis.fit(Z)
-    design = module._design(Z, y, basis, curves)
+    design = module._design(Z, layout, y, basis, curves)
     values = np.concatenate([basis.evaluate(Z).transpose(1, 0, 2).reshape(n, -1), np.zeros((n, 1))], axis=1)
     return design, values, y
 
@@ -62,7 +63,7 @@ def sampled_probabilities(design, n, noise, variances, shares, sweeps, broken=Fa
     """The same by `EffectSweeps` with everything but the pairs held fixed."""
     rng, p = RNG(1), design.place.shape[1]
     gram = np.diag(np.diag(design.gram)) if broken else design.gram
-    sampler = EffectSweeps(gram, design.correlation, design.place, SETS)
+    sampler = EffectSweeps(gram, design.correlation, design.place, SETS, Units.single(design.place.shape[1]))
     found = np.zeros((p, 2))
     for _ in range(sweeps):
         found += sampler.draw(
@@ -126,7 +127,7 @@ def test_sweeps_are_those_of_the_naive_twin():
     design, _, y = small_design(n=200, p=12)
     rng, n = RNG(2), len(y)
     variances, shares = np.array([0.1, 0.05, 0.02]), np.array([0.6, *[0.4 / len(SETS)] * len(SETS)])
-    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS)
+    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, Units.single(design.place.shape[1]))
     twin = np.zeros(len(design.gram))
     for _ in range(5):
         order = rng.permuted(np.tile(np.arange(12, dtype=np.int32), (3, 1)), axis=1)
@@ -144,11 +145,11 @@ def test_sweeps_are_those_of_the_naive_twin():
         )
         for draws in zip(order, uniform, normal, strict=True):
             twin = naive_sweep(design, twin, *draws, n / 0.6, variances, shares)
-        np.testing.assert_allclose(draw.effects, twin, atol=1e-4)
-        np.testing.assert_allclose(draw.residual, design.correlation - design.gram @ twin, atol=1e-4)
+        np.testing.assert_allclose(draw.state.effects, twin, atol=1e-4)
+        np.testing.assert_allclose(draw.state.residual, design.correlation - design.gram @ twin, atol=1e-4)
         acting = (twin[design.place] != 0).any(axis=0)  # (p, functions)
-        np.testing.assert_array_equal(draw.chosen, acting @ [4, 2, 1])
-        twin = draw.effects.astype(float)  # rounding shall not add up
+        np.testing.assert_array_equal(draw.state.chosen, acting @ [4, 2, 1])
+        twin = draw.state.effects.astype(float)  # rounding shall not add up
     assert np.count_nonzero(twin) > 3
 
 
@@ -185,8 +186,8 @@ def signal_table(kind, n=1200, p=60, acting=12, seed=0):
 @pytest.mark.parametrize("kind", SIGNALS)
 def test_sums_of_single_effects_are_found(kind):
     X, Xk, y, truth = signal_table(kind)
-    part = fit_effects(augmented_columns(X, Xk), standardise(y), rng=RNG(0))
-    W = part.probability[:60] - part.probability[60:]
+    part = fit_effects(*table_of(X, Xk), standardise(y), rng=RNG(0))
+    W = contrast(part.probability)
     found = power(knockoff_threshold(W, 0.1) <= W, truth)
     assert found >= 0.9
     lasso = LassoCoefficient().importance(X, Xk, y, rng=RNG(0)).W
@@ -196,7 +197,7 @@ def test_sums_of_single_effects_are_found(kind):
 
 def test_straight_lines_only():
     X, Xk, y, _ = signal_table("absolute values")
-    blind = fit_effects(augmented_columns(X, Xk), standardise(y), rng=RNG(0), curves=False)
+    blind = fit_effects(*table_of(X, Xk), standardise(y), rng=RNG(0), curves=False)
     assert explained(blind, standardise(y)) < 0.05
     assert blind.probability.max() < 0.5
 
@@ -205,10 +206,10 @@ def test_swapped_pairs_swap_their_probabilities():
     X, Xk, y, _ = signal_table("signs", n=300, p=20)
     swapped = RNG(4).random(20) < 0.5
     A, B = np.where(swapped, Xk, X), np.where(swapped, X, Xk)
-    one = fit_effects(augmented_columns(X, Xk), standardise(y), rng=RNG(0), sweeps=200)
-    other = fit_effects(augmented_columns(A, B), standardise(y), rng=RNG(0), sweeps=200)
-    back = np.concatenate([np.where(swapped, other.probability[20:], other.probability[:20])])
-    np.testing.assert_allclose(back, one.probability[:20], atol=1e-3)
+    one = fit_effects(*table_of(X, Xk), standardise(y), rng=RNG(0), sweeps=200)
+    other = fit_effects(*table_of(A, B), standardise(y), rng=RNG(0), sweeps=200)
+    back = np.where(swapped, other.probability[::-1], other.probability)
+    np.testing.assert_allclose(back, one.probability, atol=1e-3)
     np.testing.assert_allclose(other.residual, one.residual, atol=2e-3)
     assert explained(other, standardise(y)) == pytest.approx(explained(one, standardise(y)), abs=1e-3)
 
@@ -220,9 +221,9 @@ def test_members_of_null_pairs_win_alike():
     for seed in range(40):
         X, Xk = RNG([seed, 6]).standard_normal((2, 100, 20))
         y = standardise(RNG([seed, 7]).standard_normal(100))
-        strength = fit_effects(augmented_columns(X, Xk), y, rng=RNG(seed), sweeps=40).probability
-        wins += int((strength[:20] > strength[20:]).sum())
-        leaning += int((1.01 * strength[:20] + 0.01 > strength[20:]).sum())
+        strength = fit_effects(*table_of(X, Xk), y, rng=RNG(seed), sweeps=40).probability
+        wins += int((strength[0] > strength[1]).sum())
+        leaning += int((1.01 * strength[0] + 0.01 > strength[1]).sum())
     assert abs(wins - 400) <= 57
     assert abs(leaning - 400) > 57
 
@@ -233,10 +234,11 @@ def test_rows_that_are_not_fitted_are_not_looked_at():
     others = np.setdiff1d(np.arange(400), rows)
     changed = y.copy()
     changed[others] += 100.0
-    Z, changed_Z = augmented_columns(X, Xk), augmented_columns(X, Xk)
+    Z, layout = table_of(X, Xk)
+    changed_Z = Z.copy()
     changed_Z[others] *= 3.0
-    one = fit_effects(Z, y, rng=RNG(0), fit_rows=rows)
-    other = fit_effects(changed_Z, changed, rng=RNG(0), fit_rows=rows)
+    one = fit_effects(Z, layout, y, rng=RNG(0), fit_rows=rows)
+    other = fit_effects(changed_Z, layout, changed, rng=RNG(0), fit_rows=rows)
     np.testing.assert_array_equal(one.probability, other.probability)
     np.testing.assert_array_equal(one.residual[rows], other.residual[rows])
 
@@ -245,27 +247,28 @@ def test_what_is_left_of_rows_not_fitted_is_an_honest_error():
     X, Xk, y, _ = signal_table("absolute values", n=1000, p=10, acting=4)
     y = standardise(y)
     rows, others = np.arange(800), np.arange(800, 1000)
-    part = fit_effects(augmented_columns(X, Xk), y, rng=RNG(0), fit_rows=rows)
+    part = fit_effects(*table_of(X, Xk), y, rng=RNG(0), fit_rows=rows)
     left = part.residual
     assert np.var(left[others]) / np.var(y[others]) == pytest.approx(1.4**2 / (1 + 1.4**2), abs=0.12)
 
 
 def test_of_wide_tables_the_pairs_that_promise_most_take_part(monkeypatch):
     X, Xk, y, truth = signal_table("absolute values", p=80)
-    Z, y = augmented_columns(X, Xk), standardise(y)
+    (Z, layout), y = table_of(X, Xk), standardise(y)
     monkeypatch.setattr(module, "COLUMNS_MAX", 280)  # of 480: all lines, and the curves of 30 pairs
-    design = module._design(Z, y, Basis.fit(Z), True)
+    design = module._design(Z, layout, y, Basis.fit(Z), True)
     nothing = len(design.gram) - 1
     there = design.place != nothing
     assert there[:, :, 0].all()
     assert (there[0] == there[1]).all()
     assert there[0, :, 1].sum() == 30
-    part = fit_effects(Z, y, rng=RNG(0))
-    W = part.probability[:80] - part.probability[80:]
+    part = fit_effects(Z, layout, y, rng=RNG(0))
+    W = contrast(part.probability)
     assert power(knockoff_threshold(W, 0.1) <= W, truth) >= 0.9
     monkeypatch.setattr(module, "COLUMNS_MAX", 100)  # not even all lines
-    part = fit_effects(Z, standardise(X[:, 0] + X[:, 1]), rng=RNG(0))
-    assert set(np.flatnonzero(part.probability > 0.5)) == {0, 1}
+    part = fit_effects(Z, layout, standardise(X[:, 0] + X[:, 1]), rng=RNG(0))
+    assert set(np.flatnonzero(part.probability[0] > 0.5)) == {0, 1}
+    assert part.probability[1].max() < 0.5
 
 
 def test_columns_of_two_values_and_constant_ones():
@@ -275,19 +278,19 @@ def test_columns_of_two_values_and_constant_ones():
     X[:, 11], Xk[:, 11] = 1.0, 1.0
     Xk[:, 10] = rng.standard_normal(400)  # has curves, its partner has none: neither uses them
     y = standardise(X[:, :4].sum(axis=1) + 0.5 * rng.standard_normal(400))
-    Z = augmented_columns(X, Xk)
-    part = fit_effects(Z, y, rng=RNG(0))
-    assert part.probability[:4].min() > 0.95
+    Z, layout = table_of(X, Xk)
+    part = fit_effects(Z, layout, y, rng=RNG(0))
+    assert part.probability[0, :4].min() > 0.95
     assert np.delete(part.probability, np.arange(4)).max() < 0.3
-    assert part.probability[11] == part.probability[23] == 0
-    design = module._design(Z, y, Basis.fit(Z), True)
+    assert not part.probability[:, 11].any()
+    design = module._design(Z, layout, y, Basis.fit(Z), True)
     assert len(design.gram) == 22 + 1
 
 
 @pytest.mark.parametrize(("n", "sweeps"), [(2, 50), (3, 50), (5, 50), (50, 1), (50, 3), (50, 6)])
 def test_a_handful_of_rows_or_sweeps(n, sweeps):
     X, Xk = RNG(0).standard_normal((2, n, 4))
-    part = fit_effects(augmented_columns(X, Xk), standardise(X[:, 0]), rng=RNG(0), sweeps=sweeps)
+    part = fit_effects(*table_of(X, Xk), standardise(X[:, 0]), rng=RNG(0), sweeps=sweeps)
     assert np.isfinite(part.probability).all()
     assert np.isfinite(part.residual).all()
 
@@ -295,17 +298,15 @@ def test_a_handful_of_rows_or_sweeps(n, sweeps):
 def test_extreme_tables():
     rng = RNG(0)
     X = rng.standard_normal((200, 6))
-    same = fit_effects(
-        augmented_columns(X, X.copy()), standardise(X[:, 0]), rng=RNG(0)
-    )  # no noise, knockoffs are copies
-    np.testing.assert_allclose(same.probability[:6], same.probability[6:], atol=0.15)
-    assert same.probability[0] + same.probability[6] > 0.99
+    same = fit_effects(*table_of(X, X.copy()), standardise(X[:, 0]), rng=RNG(0))  # no noise, knockoffs are copies
+    np.testing.assert_allclose(same.probability[0], same.probability[1], atol=0.15)
+    assert same.probability[:, 0].sum() > 0.99
     assert explained(same, standardise(X[:, 0])) > 0.98  # the prior is worth two rows of noise
-    constant = fit_effects(augmented_columns(X, X[::-1]), np.zeros(200), rng=RNG(0))
+    constant = fit_effects(*table_of(X, X[::-1]), np.zeros(200), rng=RNG(0))
     assert not constant.probability.any()
-    heavy = augmented_columns(rng.standard_cauchy((200, 6)), rng.standard_cauchy((200, 6)))
+    heavy = table_of(rng.standard_cauchy((200, 6)), rng.standard_cauchy((200, 6)))
     rows = np.arange(150)
-    part = fit_effects(heavy, standardise(rng.standard_cauchy(200)), rng=RNG(0), fit_rows=rows)
+    part = fit_effects(*heavy, standardise(rng.standard_cauchy(200)), rng=RNG(0), fit_rows=rows)
     assert np.isfinite(part.residual).all()
 
 
@@ -313,7 +314,7 @@ def test_extreme_tables():
 def test_noise_is_not_fitted_by_more_functions_than_rows(n, p):
     X, Xk = RNG(0).standard_normal((2, n, p))
     y = standardise(RNG(1).standard_normal(n))
-    part = fit_effects(augmented_columns(X, Xk), y, rng=RNG(0))
+    part = fit_effects(*table_of(X, Xk), y, rng=RNG(0))
     assert part.probability.sum() < n / 5
     assert explained(part, y) < 0.5
 
@@ -323,7 +324,7 @@ def test_heavy_tails_do_not_spoil_predictions(seed):
     rng = RNG([seed, 2])
     X, Xk = rng.standard_t(1.5, (2, 400, 50))
     y = standardise(np.arctan(X[:, :5]).sum(axis=1) + 0.5 * rng.standard_normal(400))
-    part = fit_effects(augmented_columns(X, Xk), y, rng=RNG(0), fit_rows=np.arange(80, 400))
+    part = fit_effects(*table_of(X, Xk), y, rng=RNG(0), fit_rows=np.arange(80, 400))
     left = part.residual
     assert np.var(left[:80]) < 0.3 * np.var(y[:80])
 
@@ -338,7 +339,7 @@ def test_classes(classes):
     other = np.where(np.arange(2000) < 1600, y, y[::-1])  # rows that are not fitted are not looked at
     one, changed = (
         EffectPosterior(sweeps=200, curves=False).fit_stage(
-            augmented_columns(X, Xk), response_from(labels, "classification"), rng=RNG(0), fit_rows=rows
+            *table_of(X, Xk), response_from(labels, "classification"), rng=RNG(0), fit_rows=rows
         )
         for labels in (y, other)
     )
@@ -348,32 +349,31 @@ def test_classes(classes):
 def test_classes_are_scored_one_against_the_rest():
     """Probabilities are those of each 0/1 label taken for a measurement, summed; two classes have one label."""
     X, Xk, y, _ = signal_table("lines", n=300, p=6, acting=2)
-    Z = augmented_columns(X, Xk, np.float32)
+    members = members_of(X, Xk)
+    Z = members.standardised(np.float32)
     for cuts in ([0.5], [0.3, 0.6]):
         labels = np.digitize(y, np.quantile(y, cuts))
         response = response_from(labels, "classification")
-        found = EffectPosterior(sweeps=40)._importance(X, Xk, response, rng=RNG(0), progress=None)
-        rng, expected = RNG(0), np.zeros(12)
+        found = EffectPosterior(sweeps=40)._importance(members, response, rng=RNG(0), progress=None)
+        rng, expected = RNG(0), np.zeros((2, 6))
         for k in [1] if len(cuts) == 1 else [0, 1, 2]:
-            expected += fit_effects(Z, (labels == k).astype(float), rng=rng, sweeps=40).probability
-        np.testing.assert_allclose(np.concatenate([found.original, found.knockoff]), expected, rtol=1e-6)
+            expected += fit_effects(Z, members.layout, (labels == k).astype(float), rng=rng, sweeps=40).probability
+        np.testing.assert_allclose(found.scores, expected, rtol=1e-6)
 
 
 def test_what_the_stage_leaves_is_what_the_fit_leaves():
     X, Xk, y, _ = signal_table("absolute values", n=400, p=10, acting=4)
-    Z, response = augmented_columns(X, Xk), Measurement.encode(y, "test")
-    stage = EffectPosterior().fit_stage(Z, response, rng=RNG(0))
+    (Z, layout), response = table_of(X, Xk), Measurement.encode(y, "test")
+    stage = EffectPosterior().fit_stage(Z, layout, response, rng=RNG(0))
     assert stage.logits is None
     assert stage.response.y.std() == pytest.approx(1)
     assert stage.scale**2 == pytest.approx(
         1 - np.corrcoef(response.y, response.y - stage.response.y * stage.scale)[0, 1] ** 2, abs=0.06
     )
-    np.testing.assert_allclose(
-        stage.unit_weights, np.minimum(1, stage.importance[:10] + stage.importance[10:]), rtol=1e-12
-    )
+    np.testing.assert_allclose(stage.unit_weights, np.minimum(1, stage.importance.sum(axis=0)), rtol=1e-12)
     assert stage.unit_weights[:4].min() > 0.9
     fit_rows, held_out = np.arange(320), np.arange(320, 400)
-    part = EffectPosterior().fit_stage(Z, response, rng=RNG(0), fit_rows=fit_rows)
+    part = EffectPosterior().fit_stage(Z, layout, response, rng=RNG(0), fit_rows=fit_rows)
     left = part.response.y * part.scale
     assert left[fit_rows].mean() == pytest.approx(0, abs=1e-9)  # held-out rows take no part in centring
     null = np.mean((response.y[held_out] - response.y[fit_rows].mean()) ** 2)

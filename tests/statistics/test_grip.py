@@ -10,6 +10,7 @@ from grip2.filter import knockoff_threshold
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.metrics import power
 from grip2.statistics import GRIP1, GRIP2, EffectPosterior, GRIP1a, GroupLasso, Staged
+from grip2.units import Units
 
 FAMILY = [GRIP2, GRIP1, GRIP1a, GroupLasso]
 
@@ -57,6 +58,34 @@ def test_importance_is_the_mean_over_the_surface():
     assert found.surface.gradient_ratio.shape == (10,)
     assert found.facts.training.stop_reason == "all blocks done"
     assert len(found.loss_curve) == 100
+
+
+def test_units_and_copies():
+    """Scores are means over the surface of the norms of all members of all units; several draws as one batch agree."""
+    rng = np.random.default_rng(0)
+    X, first, second = rng.standard_normal((60, 5)), *rng.standard_normal((2, 3, 60, 5))
+    units = Units(np.array([0, 1, 0, 2, 1]))
+    statistic = GRIP2((1e-3, 1e-1), hidden=2, depth=1, steps=100, block_size=10)
+    rngs = [np.random.default_rng(k) for k in (1, 2)]
+    found = statistic.importances(X, [first, second], X[:, 0] + X[:, 3], rngs=rngs, units=units)
+    for k, Xk in enumerate((first, second)):
+        alone = statistic.importance(X, Xk, X[:, 0] + X[:, 3], rng=np.random.default_rng(k + 1), units=units)
+        assert alone.scores.shape == (4, 3)
+        assert alone.surface.activity.shape == (10, 4, 3)
+        np.testing.assert_allclose(alone.scores, alone.surface.activity.mean(axis=0), rtol=1e-6)
+        np.testing.assert_allclose(found[k].scores, alone.scores, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", FAMILY)
+def test_each_finds_units_that_act(method):
+    """Six units of three columns, of which two act by one column each and one by all three; three copies."""
+    rng = np.random.default_rng(3)
+    X, copies = rng.standard_normal((400, 18)), rng.standard_normal((3, 400, 18))
+    y = X[:, 0] + X[:, 4] + X[:, 6:9].sum(axis=1) / np.sqrt(3) + rng.standard_normal(400)
+    statistic = method((1e-2, 1e-1), hidden=16, depth=1, steps=1000, batch_size=64)
+    scores = statistic.importance(X, copies, y, rng=rng, units=Units(np.repeat(np.arange(6), 3))).scores
+    assert (scores[:, :3].argmax(axis=0) == 0).all()
+    assert scores[0, :3].min() > 2 * max(scores[1:, :3].max(), scores[:, 3:].max())
 
 
 def test_inputs_are_standardised_inside():

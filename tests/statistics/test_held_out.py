@@ -26,8 +26,9 @@ def problem(kind, n=60, seed=0):
     rng = RNG([seed, 4])
     x = rng.standard_normal((n, 6))
     y = x[:, 0] + 0.5 * rng.standard_normal(n)
-    if kind == "measurement":
-        return NetworkProblem(x, SIX_COLUMNS, Measurement.encode(y, "test"))
+    if kind in ("measurement", "units"):
+        layout = Layout(2, Units(np.array([0, 1, 0]))) if kind == "units" else SIX_COLUMNS
+        return NetworkProblem(x, layout, Measurement.encode(y, "test"))
     response = response_from(np.digitize(y, [0.0] if kind == "two" else [-0.5, 0.5]), "classification")
     logits = 0.3 * rng.standard_normal((n, response.n_outputs)) if kind == "logits" else None
     return NetworkProblem(x, SIX_COLUMNS, response, logits)
@@ -39,12 +40,13 @@ def row_losses(given, held_out, seed):
     losses = []
     for row in held_out:
         alone = HeldOut(given.x[[row]], given.target.take(np.array([row])))
-        run = train(given.x[kept], given.target.take(kept), config=CONFIG, rng=RNG(seed), held_out=alone)
+        kept_target = given.target.take(kept)
+        run = train(given.x[kept], kept_target, config=CONFIG, rng=RNG(seed), groups=given.groups, held_out=alone)
         losses.append(run.held_out_loss[:, 0])
     return np.array(losses).T, run.snapshot_lambda
 
 
-@pytest.mark.parametrize("kind", ["measurement", "two", "three", "logits"])
+@pytest.mark.parametrize("kind", ["measurement", "units", "two", "three", "logits"])
 def test_either_half_is_judged_at_the_lambda_which_the_other_chose(kind):
     """11 held-out rows, so halves of 5 and 6; three neighbouring blocks are averaged."""
     given, held_out = problem(kind), np.arange(20, 31)

@@ -1,10 +1,10 @@
-"""The range of lambda: the same for swapped pairs, the ratio that was asked for, and one choice for every knockoff draw."""
+"""The range of lambda: the same for exchanged members, the ratio that was asked for, and one choice for every knockoff draw."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.naive.training import loss_gradient
+from tests.naive.training import loss_gradient, penalty_gradient
 
 import grip2.engine.train as engine
 from grip2.engine.mlp import Layer, initialise
@@ -17,7 +17,7 @@ from grip2.statistics import GRIP2
 from grip2.statistics.held_out import NetworkProblem
 from grip2.statistics.lambda_range import LambdaRange, by_gradient_ratio
 from grip2.symmetry import Members
-from grip2.units import Units
+from grip2.units import Layout, Units
 
 RATIO = (0.01, 0.2)
 
@@ -32,10 +32,16 @@ def problem() -> NetworkProblem:
     return NetworkProblem(members.standardised(), members.layout, Measurement.encode(y, "test"))
 
 
+# Ten columns as six units, one of them of four columns and one of two.
+UNITS = Units(np.array([0, 1, 0, 2, 0, 3, 0, 4, 5, 5]))
+
+
+@pytest.mark.parametrize("units", [Units.single(10), UNITS])
 @pytest.mark.parametrize("omega", ["auto", "gradient_ratio"])
-def test_the_range_does_not_change_when_pairs_are_swapped(problem, omega):
-    """Swapping pairs permutes the columns of [X, Xk]; if the starting weights are permuted too, the range is the same."""
-    swapped = np.random.default_rng(5).random(10) < 0.5
+def test_the_range_does_not_change_when_members_are_exchanged(problem, omega, units):
+    """That permutes the columns of the table; if the starting weights are permuted too, the range is the same."""
+    problem = problem._replace(layout=Layout(2, units))
+    swapped = (np.random.default_rng(5).random(len(units)) < 0.5)[units.of_column]
     order = np.concatenate([np.where(swapped, np.arange(10, 20), np.arange(10)),
                             np.where(swapped, np.arange(10), np.arange(10, 20))])  # fmt: skip
     config = TrainingConfig(schedule=Schedule(), hidden=8, depth=1, steps=500, batch_size=64, precision="float64")
@@ -70,6 +76,26 @@ def test_gradient_ratio_gives_that_ratio(problem):
     assert hi == pytest.approx(0.2 * np.linalg.norm(gradients[0][0]) / np.sqrt(20), rel=1e-2)
 
 
+def test_gradient_ratio_of_units(problem):
+    """The penalty's gradient is that over units; the mean over a is geometric, on ten values from a_min to 1."""
+    given = problem._replace(layout=Layout(2, UNITS))
+    config = TrainingConfig(schedule=Schedule(a_min=0.2), hidden=8, depth=1, batch_size=None)
+    chosen, columns = (
+        by_gradient_ratio(one, config=config, rng=np.random.default_rng(0), ratio=RATIO)[1] for one in (given, problem)
+    )
+    unpenalised = Schedule(kind="fixed", lambda_min=0.0, lambda_max=0.0, block_size=500)
+    pilot = TrainingConfig(schedule=unpenalised, hidden=8, depth=1, batch_size=None, steps=500)
+    weight = train(problem.x, problem.target, config=pilot, rng=np.random.default_rng(0)).parameters[0].weight
+    of_units, of_columns = (
+        np.mean(
+            [np.log(np.linalg.norm(penalty_gradient(weight, 1.0, a, 1e-8, numbers))) for a in np.linspace(0.2, 1, 10)]
+        )
+        for numbers in (given.layout.groups, None)
+    )
+    assert chosen / columns == pytest.approx(np.exp(of_columns - of_units), rel=1e-3)
+    assert abs(chosen / columns - 1) > 0.01, "the test would not notice a rule for columns"
+
+
 @pytest.mark.parametrize("omega", ["auto", "gradient_ratio", (1e-2, 1e-1)])
 def test_rules_and_their_steps_are_reported(problem, omega):
     """A range that is given or follows the ratio is judged on held-out rows only where someone asks for it."""
@@ -92,7 +118,7 @@ def test_rules_and_their_steps_are_reported(problem, omega):
 
 
 def test_every_draw_is_calibrated_on_its_own_table():
-    """A strength chosen on one knockoff copy is not symmetric in the pairs of another, so copies never share it."""
+    """A strength chosen on one knockoff copy is not symmetric in the members of another, so copies never share it."""
     X, Xk, other = np.random.default_rng([0, 7]).standard_normal((3, 150, 8))
     y = X[:, :5].sum(axis=1) + np.random.default_rng(1).standard_normal(150)
     statistic = GRIP2(hidden=4, depth=1, steps=300, batch_size=None)

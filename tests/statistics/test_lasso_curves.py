@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from tests.members import members_of, table_of
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
@@ -14,7 +15,6 @@ from grip2.responses import Measurement, response_from
 from grip2.standardise import standardise
 from grip2.statistics import GRIP2, EffectPosterior, LassoCurves, Staged
 from grip2.statistics import curve_lasso as module
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.curve_lasso import fit_curve_lasso
 from grip2.statistics.lasso_curves import _unit_weights
 from grip2.statistics.linear_lasso import LassoPart, fit_linear_lasso
@@ -29,9 +29,9 @@ def table(n=300, p=10, seed=0):
 
 
 def parts(X, Xk, y, task="regression"):
-    Z = augmented_columns(X, Xk)
+    Z, layout = table_of(X, Xk)
     first = fit_linear_lasso(Z, response_from(y, task), rng=RNG(0))
-    return first, fit_curve_lasso(Z, first, rng=RNG(1))
+    return first, fit_curve_lasso(Z, layout, first, rng=RNG(1))
 
 
 def test_even_signals_are_taken_and_the_network_gets_the_rest():
@@ -153,7 +153,7 @@ def test_curves_are_off_where_the_network_is_alone():
 def test_what_the_lasso_takes_and_leaves():
     X, Xk, noise = table()
     y = standardise(X[:, 0] + X[:, 1] + noise)
-    Z = augmented_columns(X, Xk)
+    Z, layout = table_of(X, Xk)
     part = fit_linear_lasso(Z, Measurement(y), rng=RNG(0))
     assert 0.5 < part.share < 0.75  # 2/3 in truth
     assert set(np.argsort(-part.strength)[:2]) == {0, 1}
@@ -168,9 +168,9 @@ def test_swapped_pairs_swap_their_strengths_in_the_first_lasso():
     X, Xk, noise = table()
     y = standardise(X[:, 0] + 0.2 * Xk[:, 3] + noise)
     swapped = RNG(1).random(10) < 0.5
-    one = fit_linear_lasso(augmented_columns(X, Xk), Measurement(y), rng=RNG(0))
+    one = fit_linear_lasso(members_of(X, Xk).standardised(), Measurement(y), rng=RNG(0))
     A, B = np.where(swapped, Xk, X), np.where(swapped, X, Xk)
-    other = fit_linear_lasso(augmented_columns(A, B), Measurement(y), rng=RNG(0))
+    other = fit_linear_lasso(members_of(A, B).standardised(), Measurement(y), rng=RNG(0))
     first, second = np.split(other.strength, 2)
     back = np.concatenate([np.where(swapped, second, first), np.where(swapped, first, second)])
     np.testing.assert_allclose(back, one.strength, atol=1e-4)
@@ -201,11 +201,11 @@ def test_rows_that_are_not_fitted_are_not_looked_at(task):
         y, other = (np.digitize(v, np.quantile(y, [0.3, 0.6])).astype(float) for v in (y, other))
     else:
         y, other = standardise(y), standardise(other)
-    Z = augmented_columns(X, Xk)
+    Z, layout = table_of(X, Xk)
     found = []
     for target in (y, other):
         first = fit_linear_lasso(Z, response_from(target, task), rng=RNG(0), fit_rows=rows)
-        found.append((first, fit_curve_lasso(Z, first, rng=RNG(1), fit_rows=rows)))
+        found.append((first, fit_curve_lasso(Z, layout, first, rng=RNG(1), fit_rows=rows)))
     for one, changed in zip(*found, strict=True):
         # Rows held out take part in the units of what is left, and in those only.
         one_strength, changed_strength = (part.strength / part.strength.sum() for part in (one, changed))
@@ -219,9 +219,9 @@ def test_rows_that_are_not_fitted_are_not_looked_at(task):
 def test_what_is_left_adds_up_in_units_of_the_response():
     X, Xk, noise = table(n=2000)
     y = standardise(2 * X[:, 0] + 2 * np.abs(X[:, 1]) + noise)
-    Z = augmented_columns(X, Xk)
+    Z, layout = table_of(X, Xk)
     first = fit_linear_lasso(Z, Measurement(y), rng=RNG(0))
-    second = fit_curve_lasso(Z, first, rng=RNG(0))
+    second = fit_curve_lasso(Z, layout, first, rng=RNG(0))
     assert first.scale**2 == pytest.approx(1 - first.share, abs=0.02)
     assert second.scale**2 == pytest.approx(1 - first.share - second.share, abs=0.02)
 
@@ -237,7 +237,9 @@ def test_logits_of_separable_classes_stay_finite():
         X, Xk = rng.standard_normal((2, 100, 6))
         y = np.digitize(X[:, 0] + X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(100), [-1, 1]).astype(float)
         rows = np.sort(rng.permutation(100)[:80])
-        part = fit_linear_lasso(augmented_columns(X, Xk), response_from(y, "classification"), rng=RNG(5), fit_rows=rows)
+        part = fit_linear_lasso(
+            members_of(X, Xk).standardised(), response_from(y, "classification"), rng=RNG(5), fit_rows=rows
+        )
         held_out = np.setdiff1d(np.arange(100), rows)
         assert held_out_deviance(part.logits[held_out], y[held_out]) < 1.2, "about that of knowing nothing"
 
@@ -248,7 +250,7 @@ def test_a_class_absent_from_the_rows_is_unlikely_and_not_impossible():
     y = (X[:, 0] + 0.5 * rng.standard_normal(300) > 0).astype(float)
     y[:2] = 2.0
     part = fit_linear_lasso(
-        augmented_columns(X, Xk), response_from(y, "classification"), rng=RNG(0), fit_rows=np.arange(2, 300)
+        members_of(X, Xk).standardised(), response_from(y, "classification"), rng=RNG(0), fit_rows=np.arange(2, 300)
     )
     chance = np.exp(part.logits[:, 2] - logsumexp(part.logits, axis=1))
     assert 1e-3 < chance.mean() < 0.02
@@ -271,7 +273,7 @@ def a_part(strength, share):
 
 
 def unit_weights(parts, n_rows):
-    importance = combined_importance([(part.strength, part.share) for part in parts])
+    importance = combined_importance([(part.strength.reshape(2, -1), part.share) for part in parts])
     return _unit_weights(importance, parts, n_rows)
 
 
@@ -292,17 +294,17 @@ def test_the_stage_is_its_lassos(curves):
     """Importances added by share, what is left that of the last lasso, penalties of both."""
     X, Xk, noise = table(n=500)
     response = Measurement.encode(X[:, 0] + np.abs(X[:, 1]) + noise, "test")
-    Z = augmented_columns(X, Xk)
-    stage = LassoCurves(curves=curves).fit_stage(Z, response, rng=RNG(0))
+    Z, layout = table_of(X, Xk)
+    stage = LassoCurves(curves=curves).fit_stage(Z, layout, response, rng=RNG(0))
     rng = RNG(0)
     parts = [fit_linear_lasso(Z, response, rng=stream(rng, "lasso"))]
     if curves:
-        parts.append(fit_curve_lasso(Z, parts[0], rng=stream(rng, "curves")))
+        parts.append(fit_curve_lasso(Z, layout, parts[0], rng=stream(rng, "curves")))
     expected = np.zeros(20)
     for part in parts:
         expected += part.share * part.strength / np.abs(part.strength[:10] - part.strength[10:]).sum()
-    np.testing.assert_allclose(stage.importance, expected)
+    np.testing.assert_allclose(stage.importance.ravel(), expected)
     np.testing.assert_array_equal(stage.response.y, parts[-1].response.y)
     assert stage.scale == parts[-1].scale
     assert stage.penalties == tuple(penalty for part in parts for penalty in part.penalties)
-    assert set(np.argsort(-stage.importance)[: 1 + curves]) == ({0, 1} if curves else {0})
+    assert set(np.argsort(-stage.importance.ravel())[: 1 + curves]) == ({0, 1} if curves else {0})

@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.members import members_of
 
 from grip2.statistics import LassoPath
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.lasso_cv import gram_path, moments
 from grip2.statistics.lasso_path import LARS_VIOLATION_MAX, first_nonzero, lars_entry
 
@@ -32,7 +32,7 @@ def naive_entry(problem, steps: int = 4000, ratio: float = 1e-2) -> np.ndarray:
 
 def test_least_angle_entries_are_those_of_a_tiny_walk_down():
     X, Xk, y = pairs(80, 5)
-    problem = moments(augmented_columns(X, Xk), y)
+    problem = moments(members_of(X, Xk).standardised(), y)
     entry, violation = lars_entry(problem, 1e-2)
     assert violation < 1e-12
     naive = naive_entry(problem)
@@ -43,7 +43,7 @@ def test_least_angle_entries_are_those_of_a_tiny_walk_down():
 
 def test_first_entry_is_the_largest_correlation():
     X, Xk, y = pairs(80, 5)
-    problem = moments(augmented_columns(X, Xk), y)
+    problem = moments(members_of(X, Xk).standardised(), y)
     entry, _ = lars_entry(problem, 1e-3)
     assert entry.max() == pytest.approx(np.abs(problem.cross).max())
     assert np.argmax(entry) == np.argmax(np.abs(problem.cross))

@@ -21,6 +21,7 @@ from grip2.engine.training import TrainingConfig
 from grip2.responses import response_from
 from grip2.statistics import MALD, DeepSHAP
 from grip2.statistics.network_attribution import some_rows
+from grip2.symmetry import Members
 from grip2.units import Layout, Units
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "shap_values.npz"
@@ -135,6 +136,26 @@ def test_shap_of_the_background_itself_and_batches():
     np.testing.assert_allclose(shap_values(parameters, x[:1], x[:1]), 0.0, atol=1e-7)
     expected = np.abs(shap_values(parameters, x, x[:2])).mean(axis=1).sum(axis=0)
     np.testing.assert_allclose(mean_absolute_shap(parameters, x, x[:2]), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("statistic", [MALD, DeepSHAP])
+def test_members_of_a_unit_score_the_sum_over_its_columns(statistic):
+    """Three copies; the units change what is added up, not the network, which is trained once."""
+    rng = np.random.default_rng(0)
+    X, copies = rng.standard_normal((60, 4)), rng.standard_normal((3, 60, 4))
+    small = statistic(steps=40, hidden=4, depth=1, batch_size=16)
+    single, grouped = (
+        small._importance(
+            Members((X, *copies), units),
+            response_from(X[:, 0], "regression"),
+            rng=np.random.default_rng(1),
+            progress=None,
+        ).scores
+        for units in (Units.single(4), Units(np.array([0, 1, 0, 2])))
+    )
+    assert single.shape == (4, 4)
+    expected = np.stack([single[:, 0] + single[:, 2], single[:, 1], single[:, 3]], axis=1)
+    np.testing.assert_allclose(grouped, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("statistic", [MALD, DeepSHAP])

@@ -10,45 +10,51 @@ import pytest
 from grip2.responses import Measurement, response_from
 from grip2.standardise import standardise
 from grip2.statistics.stage import Stage, StageFit, combined_importance, fit_with_held_out_share, held_out_share
+from grip2.units import Layout, Units
 
 RNG = np.random.default_rng
 
 
 def test_parts_are_added_in_units_of_what_they_explain():
-    lasso, network = np.array([4.0, 0.0, 0.0, 0.0]), np.array([1.0, 3.0, 1.0, 1.0])
+    lasso, network = np.array([[4.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 3.0], [1.0, 1.0]])
     both = combined_importance([(lasso, 0.3), (network, 0.1)])
-    W = both[:2] - both[2:]
-    np.testing.assert_allclose(W, [0.3, 0.1])  # the lasso's goes to the first feature, the network's to the second
+    np.testing.assert_allclose(
+        both[0] - both[1], [0.3, 0.1]
+    )  # the lasso's goes to the first feature, the network's to the second
     np.testing.assert_allclose(combined_importance([(lasso, 0.3), (network, 0.0)]), 0.3 * lasso / 4)
     np.testing.assert_allclose(
         combined_importance([(lasso, 0.0), (network, 0.0)]), combined_importance([(lasso, 1.0), (network, 1.0)])
     )
-    np.testing.assert_allclose(combined_importance([(np.zeros(4), 0.0), (network, 0.1)]), 0.1 * network / 2)
+    np.testing.assert_allclose(combined_importance([(np.zeros((2, 2)), 0.0), (network, 0.1)]), 0.1 * network / 2)
 
 
 def naive_combination(parts):
     """One feature at a time."""
     if all(share <= 0 for _, share in parts):
         parts = [(importance, 1.0) for importance, _ in parts]
-    p = len(parts[0][0]) // 2
-    total = [0.0] * (2 * p)
+    members, units = parts[0][0].shape
+    total = np.zeros((members, units))
     for importance, share in parts:
-        size = sum(abs(importance[j] - importance[j + p]) for j in range(p))
-        for column in range(2 * p):
+        size = 0.0
+        for unit in range(units):
+            largest, *others = sorted(importance[:, unit], reverse=True)
+            size += (largest - np.median(others)) if largest > others[0] else 0.0
+        for member, unit in np.ndindex(members, units):
             if size > 0:
-                total[column] += share * importance[column] / size
+                total[member, unit] += share * importance[member, unit] / size
     return total
 
 
 @pytest.mark.parametrize("shares", [(0.3, 0.1), (0.3, 0.0), (0.0, 0.0), (0.2, 0.1, 0.4)])
-def test_the_combination_is_that_of_the_naive_twin(shares):
-    parts = [(RNG(k).random(12), share) for k, share in enumerate(shares)]
-    parts[0][0][:6] = parts[0][0][6:]  # a model that cannot tell pairs apart adds nothing
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_the_combination_is_that_of_the_naive_twin(shares, copies):
+    parts = [(RNG(k).random((1 + copies, 6)), share) for k, share in enumerate(shares)]
+    parts[0][0][:] = parts[0][0][0]  # a model that cannot tell members apart adds nothing
     np.testing.assert_allclose(combined_importance(parts), naive_combination(parts), rtol=1e-12)
 
 
 def a_fit(response, logits=None, scale=1.0):
-    return StageFit(np.zeros(4), response, logits, scale, np.zeros(2))
+    return StageFit(np.zeros((2, 2)), response, logits, scale, np.zeros(2))
 
 
 def test_a_stage_that_predicts_a_constant_explains_nothing():
@@ -106,13 +112,16 @@ def test_the_whole_fit_has_the_share_of_the_rehearsal():
     class Scripted(Stage):
         stage_name, stage_explains = "scripted", "nothing"
 
-        def fit_stage(self, Z, response, *, rng, fit_rows=None):
+        def fit_stage(self, Z, layout, response, *, rng, fit_rows=None):
             calls.append(fit_rows)
             return a_fit(response, scale=0.5 if fit_rows is not None else 0.1)
 
     response = Measurement(np.tile([1.0, -1.0], 10))
     kept, held_out = np.arange(16), np.arange(16, 20)
-    rehearsal, whole = fit_with_held_out_share(Scripted(), np.zeros((20, 4)), response, kept, held_out, RNG(0))
+    layout = Layout(2, Units.single(2))
+    rehearsal, whole = fit_with_held_out_share(
+        Scripted(), np.zeros((20, 4)), layout, response, kept=kept, held_out=held_out, rng=RNG(0)
+    )
     assert calls[0] is kept
     assert calls[1] is None
     assert rehearsal.held_out_share == whole.held_out_share == pytest.approx(0.75)

@@ -6,6 +6,7 @@ import importlib
 
 import numpy as np
 import pytest
+from tests.members import members_of, table_of
 
 from grip2.engine.mlp import initialise
 from grip2.errors import Grip2Error
@@ -13,9 +14,9 @@ from grip2.filter import knockoff_threshold
 from grip2.metrics import power
 from grip2.responses import response_from
 from grip2.statistics import GRIP2, EffectPosterior, LassoCoefficient, LassoCurves, Staged, network_runs
-from grip2.statistics.augmented import augmented_columns
 from grip2.statistics.linear_lasso import fit_linear_lasso
 from grip2.statistics.staged import _choose
+from grip2.units import Layout, Units
 
 RNG = np.random.default_rng
 SMALL = {"hidden": 8, "depth": 1, "steps": 300}
@@ -51,7 +52,7 @@ def test_classes(classes):
     X, Xk, noise = table(n=900)
     index = 2 * X[:, 0] + 2 * X[:, 1] + noise
     y = np.digitize(index, np.quantile(index, np.arange(1, classes) / classes)).astype(float)
-    part = fit_linear_lasso(augmented_columns(X, Xk), response_from(y, "classification"), rng=RNG(0))
+    part = fit_linear_lasso(members_of(X, Xk).standardised(), response_from(y, "classification"), rng=RNG(0))
     assert part.logits.shape == (900, 1 if classes == 2 else 3)
     assert part.share > 0.3
     found = Staged(network=GRIP2(**SMALL)).importance(X, Xk, y, rng=RNG(0), task="classification")
@@ -69,13 +70,12 @@ def test_batched_draws_equal_single_ones():
     other = table(n=200, seed=1)[1]
     y = (X[:, 0] + np.abs(X[:, 1]) + 0.3 * noise > 0.5).astype(float)
     statistic = Staged(network=GRIP2(**{**SMALL, "steps": 100}))  # rounding grows with every step
-    assert statistic.draws_together(200, 10) > 1
+    assert statistic.draws_together(200, Layout(2, Units.single(10))) > 1
     together = statistic.importances(X, [Xk, other], y, rngs=[RNG(1), RNG(2)], task="classification")
     for k, copy in enumerate((Xk, other)):
         alone = statistic.importance(X, copy, y, rng=RNG(k + 1), task="classification")
         np.testing.assert_allclose(together[k].W, alone.W, atol=2e-3)
-        np.testing.assert_allclose(together[k].surface.original, alone.surface.original, atol=1e-4)
-        np.testing.assert_allclose(together[k].surface.knockoff, alone.surface.knockoff, atol=1e-4)
+        np.testing.assert_allclose(together[k].surface.activity, alone.surface.activity, atol=1e-4)
         np.testing.assert_allclose(together[k].loss_curve, alone.loss_curve, atol=1e-4)
 
 
@@ -105,7 +105,7 @@ def test_unequal_classes_give_the_network_no_credit():
         assert network < effects + 0.02
         assert power(knockoff_threshold(found.W, 0.2) <= found.W, np.arange(60) < 12) >= 0.75
     shuffled = response_from(rng.permutation(y), "classification")
-    noise = fit_linear_lasso(augmented_columns(X, Xk), shuffled, rng=RNG(0))
+    noise = fit_linear_lasso(members_of(X, Xk).standardised(), shuffled, rng=RNG(0))
     predicted = np.exp(noise.logits) / np.exp(noise.logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(predicted.mean(axis=0), [0.1, 0.8, 0.1], atol=0.01)
 
@@ -140,8 +140,8 @@ def test_features_that_also_act_together_are_learned_as_a_whole():
     # Compiled code rounds differently on other processors: one or two of the twelve may fall below the threshold.
     assert power(knockoff_threshold(found.W, 0.1) <= found.W, truth) >= 10 / 12
     # Norms are told in units of the columns, whatever they were multiplied by.
-    both = np.concatenate([found.surface.original, found.surface.knockoff], axis=1)
-    assert np.argsort(-both.mean(axis=0))[:12].max() < 12
+    both = found.surface.activity.mean(axis=0).reshape(-1)
+    assert np.argsort(-both)[:12].max() < 12
 
 
 def test_sums_of_curves_are_left_to_the_first_part():
@@ -179,12 +179,12 @@ def test_batched_draws_that_learn_the_response_equal_single_ones():
     X, Xk, y, _ = interacting(n=300, p=14)
     other = RNG(9).standard_normal(X.shape)
     statistic = Staged(network=GRIP2(hidden=8, depth=1, steps=100), target="response")
-    assert statistic.draws_together(300, 14) > 1
+    assert statistic.draws_together(300, Layout(2, Units.single(14))) > 1
     together = statistic.importances(X, [Xk, other], y, rngs=[RNG(1), RNG(2)])
     for k, copy in enumerate((Xk, other)):
         alone = statistic.importance(X, copy, y, rng=RNG(k + 1))
         np.testing.assert_allclose(together[k].W, alone.W, atol=2e-3)
-        np.testing.assert_allclose(together[k].surface.original, alone.surface.original, atol=1e-4)
+        np.testing.assert_allclose(together[k].surface.activity, alone.surface.activity, atol=1e-4)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
@@ -204,9 +204,9 @@ def test_no_choice_changes_when_pairs_are_swapped(monkeypatch, task):
             return (first._replace(weight=first.weight[places]), *rest)
 
         monkeypatch.setattr(engine, "initialise", moved)
-        Z = augmented_columns(X, Xk, np.float32)[:, places]
+        Z, layout = table_of(X, Xk, dtype=np.float32)
         statistic = Staged(network=GRIP2(hidden=8, depth=1, steps=200)).sized(500)
-        return _choose(statistic, Z, response_from(y, task), RNG(0), None)
+        return _choose(statistic, Z[:, places], layout, response_from(y, task), RNG(0), None)
 
     one, other = ready(np.arange(28)), ready(order)
     assert set(one.losses) == {"residual", "response"}
@@ -216,7 +216,7 @@ def test_no_choice_changes_when_pairs_are_swapped(monkeypatch, task):
     assert other.network_share == pytest.approx(one.network_share, abs=2e-3)
     assert other.rehearsal.best_lambda == pytest.approx(one.rehearsal.best_lambda)
     np.testing.assert_allclose(other.stage.unit_weights, one.stage.unit_weights, atol=2e-3)
-    np.testing.assert_allclose(other.stage.importance, one.stage.importance[order], atol=2e-3)
+    np.testing.assert_allclose(other.stage.importance.ravel(), one.stage.importance.ravel()[order], atol=2e-3)
     assert one.stage.unit_weights.max() > 0.5
 
 
@@ -247,8 +247,8 @@ def test_progress_moves_all_the_time(monkeypatch, omega):
 class RecordedEffects(EffectPosterior):
     """`EffectPosterior` that keeps its fits."""
 
-    def fit_stage(self, Z, response, *, rng, fit_rows=None):
-        fit = super().fit_stage(Z, response, rng=rng, fit_rows=fit_rows)
+    def fit_stage(self, Z, layout, response, *, rng, fit_rows=None):
+        fit = super().fit_stage(Z, layout, response, rng=rng, fit_rows=fit_rows)
         FITS.append((fit_rows, fit))
         return fit
 
@@ -289,7 +289,7 @@ def test_importances_are_those_of_the_naive_twin(monkeypatch, target, classes):
     monkeypatch.setattr(network_runs, "train", recorded)
     FITS.clear()
     statistic = Staged(RecordedEffects(), GRIP2(**SMALL), target=target).sized(400)
-    found = statistic._importance(X, Xk, response, rng=RNG(0), progress=None)
+    found = statistic._importance(members_of(X, Xk), response, rng=RNG(0), progress=None)
     (kept, rehearsal), (every, whole) = FITS
     assert every is None
     [(x, learned, run)] = trained
@@ -310,7 +310,7 @@ def test_importances_are_those_of_the_naive_twin(monkeypatch, target, classes):
     explained = max(0.0, 1 - calibration.held_out_loss / calibration.null_loss)
     assert network == pytest.approx(explained * ((1 - share) if target == "residual" else 1.0))
     # What the network learns.
-    Z, factors = augmented_columns(X, Xk, np.float32), np.ones(28)
+    Z, factors = members_of(X, Xk).standardised(np.float32), np.ones(28)
     if target == "response":
         factors = np.tile(1 + whole.unit_weights, 2)
         np.testing.assert_array_equal(learned.y, response.y)
@@ -323,9 +323,9 @@ def test_importances_are_those_of_the_naive_twin(monkeypatch, target, classes):
     if classes is None:
         assert learned.logits is None
     np.testing.assert_allclose(x, Z * factors, rtol=1e-6)
-    expected = naive_total(whole.importance, run.importance, effects, network, factors)
-    np.testing.assert_allclose(np.concatenate([found.original, found.knockoff]), expected, rtol=1e-6)
-    np.testing.assert_allclose(found.surface.original, run.snapshots[:, :14] * factors[:14], rtol=1e-5)
+    expected = naive_total(whole.importance.ravel(), run.importance, effects, network, factors)
+    np.testing.assert_allclose(found.scores.ravel(), expected, rtol=1e-6)
+    np.testing.assert_allclose(found.surface.activity[:, 0], run.snapshots[:, :14] * factors[:14], rtol=1e-5)
 
 
 def test_swapped_pairs_swap_W(monkeypatch):
@@ -344,7 +344,7 @@ def test_swapped_pairs_swap_W(monkeypatch):
         monkeypatch.setattr(engine, "initialise", moved)
         A, B = np.split(np.hstack([X, Xk])[:, places], 2, axis=1)
         statistic = Staged(network=GRIP2(hidden=8, depth=1, steps=200)).sized(400)
-        return statistic._importance(A, B, response_from(y, "regression"), rng=RNG(0), progress=None).W
+        return statistic._importance(members_of(A, B), response_from(y, "regression"), rng=RNG(0), progress=None).W
 
     plain, other = W(np.arange(28)), W(order)
     np.testing.assert_allclose(np.where(swapped, -other, other), plain, atol=1e-3)

@@ -1,6 +1,14 @@
-"""Gibbs sweeps of a spike-and-slab model in which one member of a pair acts, through a set of orthonormal basis functions.
+"""Gibbs sweeps of a spike-and-slab model in which one member of a unit acts, through sets of orthonormal basis functions.
 
 The inner loop of `grip2.statistics.effect_sampler`: tens of thousands of small draws, each given all others.
+
+A column acts through one of the sets of its basis functions, or not at all; all columns of a unit that act do so through the
+same member. With shares pi_0 of columns that do not act and pi_s of each set s, the prior of the columns of a unit is
+
+    prod_j pi_{s_j} x (1 / members, once, if any of them acts).
+
+So a column whose unit acts elsewhere can act through that member only and pays no factor for the choice of the member; any
+other column has the choice of all members, each with the factor 1 / members.
 """
 
 from __future__ import annotations
@@ -12,36 +20,56 @@ import jax.numpy as jnp
 import numpy as np
 
 from grip2.engine.compilation import enable_cache
+from grip2.units import Units
+
+
+class EffectState(NamedTuple):
+    """Where the sampler is."""
+
+    effects: np.ndarray  # (columns + 1,)
+    residual: np.ndarray  # (columns + 1,) correlations of every column with the residual
+    chosen: np.ndarray  # (p,) 0 for a column that does not act, else 1 + number of its set of functions
+    acting: np.ndarray  # (units,) how many of its columns act; a set of absent functions is no act
+    member: np.ndarray  # (units,) through which they act, or did last
 
 
 class EffectDraw(NamedTuple):
     """The state after some sweeps, and means over them."""
 
-    effects: np.ndarray  # (columns + 1,)
-    residual: np.ndarray  # (columns + 1,) correlations of every column with the residual
-    chosen: np.ndarray  # (p,) 0 for a pair that does not act, else 1 + number of its set of functions
-    probability: np.ndarray  # (p, 2) mean probability that the member acts
-    mean_effect: np.ndarray  # (p, 2, functions)
+    state: EffectState
+    probability: np.ndarray  # (units, members) mean probability that the unit acts through the member
+    mean_effect: np.ndarray  # (p, members, functions)
 
 
 class EffectSweeps:
     """State of the sampler: effects of all columns, and correlations of all columns with the residual.
 
     ``gram`` and ``correlation`` are moments per row; their last row and column are zero placeholders for absent basis
-    functions. ``place`` (2, p, functions) numbers the columns of a pair, ``sets`` (sets, functions) says which functions may
-    act together.
+    functions. ``place`` (members, p, functions) numbers the basis functions of every column, ``sets`` (sets, functions) says
+    which may act together.
     """
 
-    def __init__(self, gram: np.ndarray, correlation: np.ndarray, place: np.ndarray, sets: np.ndarray) -> None:
+    def __init__(
+        self, gram: np.ndarray, correlation: np.ndarray, place: np.ndarray, sets: np.ndarray, units: Units
+    ) -> None:
         enable_cache()
         self._gram, self._correlation = jnp.asarray(gram, jnp.float32), jnp.asarray(correlation, jnp.float32)
         self._place = jnp.asarray(place.transpose(1, 0, 2), jnp.int32)
+        functions = self._place.reshape(len(self._place), -1)
+        self._own_gram = self._gram[functions[:, :, None], functions[:, None, :]]  # of the functions of each column
         self._sets = jnp.asarray(sets, jnp.float32)
-        self._effects, self._residual = jnp.zeros(len(correlation), jnp.float32), self._correlation
+        self._unit, self._sizes = jnp.asarray(units.of_column, jnp.int32), jnp.asarray(units.sizes, jnp.float32)
+        nobody = jnp.zeros(len(units), jnp.int32)
+        nothing = jnp.zeros(len(correlation), jnp.float32)
+        self._state = EffectState(nothing, self._correlation, jnp.zeros(place.shape[1], jnp.int32), nobody, nobody)
 
     def refresh(self) -> None:
         """Compute the correlations anew: in single precision they drift a little with every change."""
-        self._residual = self._correlation - self._gram @ self._effects
+        self._state = self._state._replace(residual=self._correlation - self._gram @ self._state.effects)
+
+    def move_to(self, state: EffectState) -> None:
+        """Go on from another state."""
+        self._state = EffectState(*(jnp.asarray(now, was.dtype) for now, was in zip(state, self._state, strict=True)))
 
     def draw(
         self,
@@ -58,11 +86,13 @@ class EffectSweeps:
         ``precision`` is rows over noise variance; ``variances`` are the slab variances of effects along each basis function,
         ``log_shares`` the log prior of not acting and of acting through each set.
         """
-        self._effects, self._residual, chosen, probability, mean = _sweeps(
+        self._state, probability, mean = _sweeps(
             self._gram,
+            self._own_gram,
             self._place,
-            self._effects,
-            self._residual,
+            self._unit,
+            self._sizes,
+            self._state,
             order,
             uniform,
             normal,
@@ -71,15 +101,18 @@ class EffectSweeps:
             np.asarray(log_shares, np.float32),
             self._sets,
         )
-        return EffectDraw(*(np.asarray(part) for part in (self._effects, self._residual, chosen, probability, mean)))
+        state = EffectState(*(np.asarray(part) for part in self._state))
+        return EffectDraw(state, np.asarray(probability), np.asarray(mean))
 
 
 @jax.jit
 def _sweeps(
     gram: jax.Array,
+    own_gram: jax.Array,
     place: jax.Array,
-    effects: jax.Array,
-    residual: jax.Array,
+    unit: jax.Array,
+    sizes: jax.Array,
+    state: EffectState,
     order: jax.Array,
     uniform: jax.Array,
     normal: jax.Array,
@@ -87,55 +120,79 @@ def _sweeps(
     variances: jax.Array,
     log_shares: jax.Array,
     sets: jax.Array,
-) -> tuple[jax.Array, ...]:
-    """Draw every pair anew, given all others, once for each row of ``order``; probabilities and effects are means.
+) -> tuple[EffectState, jax.Array, jax.Array]:
+    """Draw every column anew, given all others, once for each row of ``order``; probabilities and effects are means.
 
     Basis functions of one column are orthonormal, so given the set that acts, its effects are independent normals, and the
     log evidence for a set is the sum over its functions. An absent function has no effect, whether it is in the set or not.
     """
     n_sweeps, p = order.shape
-    placeholder = len(residual) - 1
+    placeholder = len(state.residual) - 1
     n_sets, n_functions = sets.shape
+    members = place.shape[1]
     posterior = 1.0 / (precision + 1.0 / variances)  # variance of an effect
     at_zero = 0.5 * jnp.log(posterior / variances)
+    earlier = jnp.tri(members, k=-1, dtype=bool)
 
-    def pair(i: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        effects, residual, chosen, found, expected = state
+    Carried = tuple[EffectState, jax.Array, jax.Array]
+
+    def column(i: jax.Array, carried: Carried) -> Carried:
+        (effects, residual, chosen, acting, acting_member), found, expected = carried
         sweep = i // p
         j = order[sweep, i % p]
+        u = unit[j]
         columns = place[j].reshape(-1)
-        present = (place[j] != placeholder).astype(jnp.float32)  # (2, functions)
+        present = (place[j] != placeholder).astype(jnp.float32)  # (members, functions)
         before = effects[columns]
-        # Correlations with the residual that there would be if the pair did not act.
-        own = residual[columns] + gram[columns[:, None], columns] @ before
-        mean = posterior * precision * own.reshape(2, n_functions) * present
+        others = acting[u] - jnp.any(before != 0)  # columns of the unit that act beside this one
+        free = others == 0
+        allowed = free | (jnp.arange(members) == acting_member[u])
+        # Correlations with the residual that there would be if the column did not act.
+        own = residual[columns] + own_gram[j] @ before
+        mean = posterior * precision * own.reshape(members, n_functions) * present
         evidence = (at_zero + 0.5 * mean**2 / posterior) * present
-        log_weight = log_shares[1:] - jnp.log(2.0) + evidence @ sets.T  # (2, sets)
-        # The likelier member comes first, so that one uniform draw picks the same member whichever is called the original.
-        turned = log_weight[1].max() > log_weight[0].max()
-        ordered = jnp.where(turned, log_weight[::-1], log_weight)
+        log_weight = log_shares[1:] - jnp.where(free, jnp.log(float(members)), 0.0) + evidence @ sets.T
+        log_weight = jnp.where(allowed[:, None], log_weight, -jnp.inf)  # (members, sets)
+        # Likelier members come first, so that one uniform draw picks the same member whichever is called the original.
+        top = log_weight.max(axis=1)
+        rank = ((top[None] > top[:, None]) | ((top[None] == top[:, None]) & earlier)).sum(axis=1)
+        likeliest = (rank[None] == jnp.arange(members)[:, None]).argmax(axis=1)
+        ordered = log_weight[likeliest]
         weight = jax.nn.softmax(jnp.concatenate([ordered.reshape(-1), log_shares[:1]]))
-        drawn = jnp.minimum((jnp.cumsum(weight) <= uniform[sweep, j]).sum(), 2 * n_sets)
-        acts = drawn < 2 * n_sets
+        drawn = jnp.minimum((jnp.cumsum(weight) <= uniform[sweep, j]).sum(), members * n_sets)
+        acts = drawn < members * n_sets
         which = drawn % n_sets
-        member = jnp.where(turned, 1 - drawn // n_sets, drawn // n_sets) % 2
+        member = likeliest[jnp.minimum(drawn // n_sets, members - 1)]
         value = acts * sets[which] * present[member] * (mean[member] + jnp.sqrt(posterior) * normal[sweep, j])
-        after = jnp.zeros((2, n_functions)).at[member].set(value).reshape(-1)
-        change = after - before
+        after = jnp.zeros((members, n_functions)).at[member].set(value).reshape(-1)
+        # At most two members change: the one that acted before and the one that acts now.
+        change = (after - before).reshape(members, n_functions)
+        acted = (before.reshape(members, n_functions) != 0).any(axis=1).argmax()
+        other = jnp.where(member == acted, acted == 0, member)
+        two = jnp.stack([jnp.minimum(acted, other), jnp.maximum(acted, other)])
         residual = jax.lax.cond(
-            jnp.any(change != 0), lambda r: r - change @ gram[columns], lambda r: r, residual
-        )  # most pairs did not act and do not act now
-        of_sets = weight[:-1].reshape(2, n_sets)
-        of_sets = jnp.where(turned, of_sets[::-1], of_sets)
+            jnp.any(change != 0),
+            lambda r: r - change[two].reshape(-1) @ gram[place[j, two].reshape(-1)],
+            lambda r: r,
+            residual,
+        )  # most columns did not act and do not act now
+        of_sets = weight[:-1].reshape(members, n_sets)[rank]
         possible = (present @ sets.T) > 0  # sets with at least one present function
-        return (
+        through = jnp.where(free, (of_sets * possible).sum(axis=1), allowed)
+        acts_now = jnp.any(after != 0)
+        after_visit = EffectState(
             effects.at[columns].set(after),
             residual,
             chosen.at[j].set(jnp.where(acts, which + 1, 0)),
-            found.at[j].add((of_sets * possible).sum(axis=1) / n_sweeps),
+            acting.at[u].set(others + acts_now),
+            acting_member.at[u].set(jnp.where(acts_now, member, acting_member[u])),
+        )
+        return (
+            after_visit,
+            found.at[u].add(through / (n_sweeps * sizes[u])),
             expected.at[j].add((of_sets @ sets) * mean / n_sweeps),
         )
 
-    start = (effects, residual, jnp.zeros(p, jnp.int32), jnp.zeros((p, 2)), jnp.zeros((p, 2, n_functions)))
-    done: tuple[jax.Array, ...] = jax.lax.fori_loop(0, n_sweeps * p, pair, start)
+    start = (state, jnp.zeros((len(sizes), members)), jnp.zeros((p, members, n_functions)))
+    done: Carried = jax.lax.fori_loop(0, n_sweeps * p, column, start)
     return done

@@ -16,7 +16,8 @@ from sklearn.base import BaseEstimator
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
-from grip2.knockoffs.s_matrix._groups import Groups, units_of
+from grip2.knockoffs.s_matrix._groups import Groups as Groups
+from grip2.knockoffs.s_matrix._groups import units_of
 from grip2.units import Units
 
 _BLOCK_BYTES = 8_000_000

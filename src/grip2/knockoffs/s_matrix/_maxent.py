@@ -14,13 +14,14 @@ from grip2.units import Units
 
 
 def maxent(Sigma: np.ndarray, *, copies: int = 1, groups: Groups = None) -> np.ndarray:
-    """The s that maximises ``log det(cR - diag(s)) + m sum(log s)``, the log-determinant of the covariance of all members.
+    """The s that maximises ``log det(cR - diag(s)) + m sum(log s)``, R the correlation matrix, c = (m + 1) / m.
 
-    R is the correlation matrix and c = (m + 1) / m for m copies.
+    Up to a constant this is the log-determinant of the covariance of all members.
 
     The objective is self-concordant, so Newton's method converges from any interior point. The result is exact to rounding
     error if R is positive definite; to a singular R a ridge is added first (``RIDGE``). With ``D = cR - diag(s)``, ``s <= 1``
-    holds at the optimum as it does for ``mvr``: ``m/s_j = (D^-1)_jj >= 1/(c - s_j)``.
+    holds at the optimum as it does for ``mvr``: ``m/s_j = (D^-1)_jj >= 1/(c - s_j)``. With groups the same objective
+    is maximised over block-diagonal S (``solve_blocks``).
     """
     ceiling = ceiling_of(copies)
     R, scale = correlation_scale(Sigma)

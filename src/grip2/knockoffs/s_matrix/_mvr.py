@@ -16,14 +16,14 @@ from grip2.units import Units
 def mvr(Sigma: np.ndarray, *, copies: int = 1, groups: Groups = None) -> np.ndarray:
     """The s that minimises ``m^2 sum(1/s) + trace((cR - diag(s))^-1)`` (Spector and Janson, 2022).
 
-    R is the correlation matrix and c = (m + 1) / m for m copies. Up to a factor and a constant this is the trace of the
-    inverse covariance of all members: a sum of reciprocal conditional variances. It is convex and
-    smooth; Newton's method needs 4 to 20 factorisations. The result is exact to rounding error if R is positive definite. To
-    a singular R a ridge is added first (``RIDGE``): features that are linear combinations of others then get an s of that
-    order, so they have no power but cause no error.
+    R is the correlation matrix and c = (m + 1) / m for m copies. Divided by m this is the trace of the inverse covariance of
+    all members: a sum of reciprocal conditional variances. It is convex and smooth; Newton's method needs 4 to 20
+    factorisations. The result is exact to rounding error if R is positive definite. To a singular R a ridge is added first
+    (``RIDGE``): features that are linear combinations of others then get an s of that order, so they have no power but cause
+    no error.
 
     ``s <= 1`` needs no constraint: with ``D = cR - diag(s)``, ``m^2/s_j^2 = (D^-2)_jj >= 1/D_jj^2 = 1/(c - s_j)^2`` at the
-    optimum, so ``s_j <= m (c - s_j)``.
+    optimum, so ``s_j <= m (c - s_j)``. With groups the same objective is minimised over block-diagonal S (``solve_blocks``).
     """
     ceiling = ceiling_of(copies)
     R, scale = correlation_scale(Sigma)
