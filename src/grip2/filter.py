@@ -77,11 +77,12 @@ def estimated_fdp(W: np.ndarray, offset: int = 1, copies: int = 1) -> tuple[np.n
 
 
 def fdp_from_counts(n_positive: np.ndarray, n_negative: np.ndarray, offset: int = 1, copies: int = 1) -> np.ndarray:
-    """The estimated FDP where so many originals and so many copies win."""
+    """The estimated FDP where so many originals and so many copies win; infinite where there is nothing to select."""
     if offset not in (0, 1):
         raise Grip2Error(f"offset must be 0 or 1, got {offset!r}.")
     check_copies(copies)
-    return np.asarray((offset + n_negative) / (copies * np.maximum(1, n_positive)))
+    estimates = (offset + n_negative) / (copies * np.maximum(1, n_positive))
+    return np.where(n_positive > 0, estimates, np.inf)
 
 
 def counts_beyond(W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
