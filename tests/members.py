@@ -13,9 +13,7 @@ def members_of(*tables: np.ndarray, units: Units | None = None) -> Members:
     return Members(tables, Units.single(tables[0].shape[1]) if units is None else units)
 
 
-def table_of(
-    *tables: np.ndarray, units: Units | None = None, dtype: type = np.float64
-) -> tuple[np.ndarray, Layout]:
+def table_of(*tables: np.ndarray, units: Units | None = None, dtype: type = np.float64) -> tuple[np.ndarray, Layout]:
     """The standardised columns of all members, and their layout."""
     members = members_of(*tables, units=units)
     return members.standardised(dtype), members.layout

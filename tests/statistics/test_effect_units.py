@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from tests.members import table_of
 
 from grip2.engine.effect_sweeps import EffectState, EffectSweeps
 from grip2.standardise import standardise
@@ -16,7 +17,6 @@ from grip2.statistics.basis import FUNCTIONS, Basis
 from grip2.statistics.effect_sampler import SETS
 from grip2.statistics.member_exchange import exchange_members
 from grip2.units import Units
-from tests.members import table_of
 
 RNG = np.random.default_rng
 ROUND = 5  # sweeps between two exchanges

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from tests.members import members_of, table_of
 
 from grip2.engine.effect_sweeps import EffectSweeps
 from grip2.errors import Grip2Error
@@ -21,13 +22,12 @@ from grip2.statistics.effect_sampler import SETS, fit_effects
 from grip2.statistics.stage import held_out_share
 from grip2.symmetry import draw_order, shuffled, unshuffled
 from grip2.units import Units
-from tests.members import members_of, table_of
 
 RNG = np.random.default_rng
 
 
 def small_design(n=60, p=2, seed=0, curves=True, copies=1, units=None):
-    """Correlated columns, the first acting straight and as a V, and the basis functions themselves, (rows, members p functions)."""
+    """Correlated columns, the first acting straight and as a V; the basis functions themselves, (rows, members p functions)."""
     rng = RNG([seed, 8])
     X = rng.standard_normal((n, p)) @ (np.eye(p) + 0.7)
     Xks = [0.7 * X + 0.7 * rng.standard_normal((n, p)) for _ in range(copies)]
@@ -315,8 +315,7 @@ def test_a_handful_of_rows_or_sweeps(n, sweeps):
 def test_extreme_tables():
     rng = RNG(0)
     X = rng.standard_normal((200, 6))
-    same = fit_effects(*table_of(X, X.copy()), standardise(X[:, 0]), rng=RNG(0)
-    )  # no noise, knockoffs are copies
+    same = fit_effects(*table_of(X, X.copy()), standardise(X[:, 0]), rng=RNG(0))  # no noise, knockoffs are copies
     np.testing.assert_allclose(same.probability[0], same.probability[1], atol=0.15)
     assert same.probability[:, 0].sum() > 0.99
     assert explained(same, standardise(X[:, 0])) > 0.98  # the prior is worth two rows of noise
@@ -388,9 +387,7 @@ def test_what_the_stage_leaves_is_what_the_fit_leaves():
     assert stage.scale**2 == pytest.approx(
         1 - np.corrcoef(response.y, response.y - stage.response.y * stage.scale)[0, 1] ** 2, abs=0.06
     )
-    np.testing.assert_allclose(
-        stage.unit_weights, np.minimum(1, stage.importance.sum(axis=0)), rtol=1e-12
-    )
+    np.testing.assert_allclose(stage.unit_weights, np.minimum(1, stage.importance.sum(axis=0)), rtol=1e-12)
     assert stage.unit_weights[:4].min() > 0.9
     fit_rows, held_out = np.arange(320), np.arange(320, 400)
     part = EffectPosterior().fit_stage(Z, layout, response, rng=RNG(0), fit_rows=fit_rows)

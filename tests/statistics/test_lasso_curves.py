@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from tests.members import members_of, table_of
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
@@ -18,7 +19,6 @@ from grip2.statistics.curve_lasso import fit_curve_lasso
 from grip2.statistics.lasso_curves import _unit_weights
 from grip2.statistics.linear_lasso import LassoPart, fit_linear_lasso
 from grip2.statistics.stage import combined_importance
-from tests.members import members_of, table_of
 
 RNG = np.random.default_rng
 
@@ -237,7 +237,9 @@ def test_logits_of_separable_classes_stay_finite():
         X, Xk = rng.standard_normal((2, 100, 6))
         y = np.digitize(X[:, 0] + X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(100), [-1, 1]).astype(float)
         rows = np.sort(rng.permutation(100)[:80])
-        part = fit_linear_lasso(members_of(X, Xk).standardised(), response_from(y, "classification"), rng=RNG(5), fit_rows=rows)
+        part = fit_linear_lasso(
+            members_of(X, Xk).standardised(), response_from(y, "classification"), rng=RNG(5), fit_rows=rows
+        )
         held_out = np.setdiff1d(np.arange(100), rows)
         assert held_out_deviance(part.logits[held_out], y[held_out]) < 1.2, "about that of knowing nothing"
 
@@ -247,7 +249,8 @@ def test_a_class_absent_from_the_rows_is_unlikely_and_not_impossible():
     X, Xk = rng.standard_normal((2, 300, 5))
     y = (X[:, 0] + 0.5 * rng.standard_normal(300) > 0).astype(float)
     y[:2] = 2.0
-    part = fit_linear_lasso(members_of(X, Xk).standardised(), response_from(y, "classification"), rng=RNG(0), fit_rows=np.arange(2, 300)
+    part = fit_linear_lasso(
+        members_of(X, Xk).standardised(), response_from(y, "classification"), rng=RNG(0), fit_rows=np.arange(2, 300)
     )
     chance = np.exp(part.logits[:, 2] - logsumexp(part.logits, axis=1))
     assert 1e-3 < chance.mean() < 0.02

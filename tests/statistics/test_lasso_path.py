@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.members import members_of
 
 from grip2.statistics import LassoPath
 from grip2.statistics.lasso_cv import gram_path, moments
 from grip2.statistics.lasso_path import LARS_VIOLATION_MAX, first_nonzero, lars_entry
-from tests.members import members_of
 
 
 def pairs(n: int, p: int, seed: int = 0):

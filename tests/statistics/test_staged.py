@@ -6,6 +6,7 @@ import importlib
 
 import numpy as np
 import pytest
+from tests.members import members_of, table_of
 
 from grip2.engine.mlp import initialise
 from grip2.errors import Grip2Error
@@ -16,7 +17,6 @@ from grip2.statistics import GRIP2, EffectPosterior, LassoCoefficient, LassoCurv
 from grip2.statistics.linear_lasso import fit_linear_lasso
 from grip2.statistics.staged import _choose
 from grip2.units import Layout, Units
-from tests.members import members_of, table_of
 
 RNG = np.random.default_rng
 SMALL = {"hidden": 8, "depth": 1, "steps": 300}

@@ -89,7 +89,7 @@ def _design(Z: np.ndarray, layout: Layout, y: np.ndarray, basis: Basis, curves: 
     n = len(Z)
     present = layout.by_member(basis.present())  # (functions, members, p)
     # A curve that one member lacks would favour the others; so would a column of a larger unit that is constant in one.
-    everywhere = present.all(axis=1, keepdims=True)
+    everywhere = np.asarray(present.all(axis=1, keepdims=True))
     present[1:] &= everywhere[1:] & curves
     present[0] &= everywhere[0] | (layout.units.sizes[layout.units.of_column] == 1)
     if present.sum() > COLUMNS_MAX:

@@ -16,7 +16,7 @@ from grip2.units import Units
 
 
 def exchange_members(
-    state: EffectState,
+    state: EffectState[np.ndarray],
     gram: np.ndarray,
     place: np.ndarray,
     units: Units,
@@ -24,7 +24,7 @@ def exchange_members(
     precision: float,
     variances: np.ndarray,
     rng: np.random.Generator,
-) -> EffectState:
+) -> EffectState[np.ndarray]:
     """The state after the acting member of every unit in which two or more columns act is drawn anew.
 
     ``gram`` are moments per row of the basis functions, ``place`` (members, p, functions) their numbers; ``precision`` is rows
@@ -78,6 +78,7 @@ class _Posterior(NamedTuple):
 
     def draw(self, member: int, normal: np.ndarray) -> np.ndarray:
         """Effects of the functions of a member from independent normal numbers."""
-        values = self.values[member]
-        drawn: np.ndarray = self.scale * (self.vectors[member] @ (self.along[member] / values + normal / np.sqrt(values)))
-        return drawn
+        values, vectors = self.values[member], self.vectors[member]
+        # Through the symmetric root: the signs of eigenvectors, which rounding decides, do not matter.
+        found: np.ndarray = self.scale * (vectors @ (self.along[member] / values + normal @ vectors / np.sqrt(values)))
+        return found
