@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+
 import resumable
 
 RESULTS = Path(__file__).parents[1] / "results" / "few"
@@ -60,7 +61,9 @@ def one(name: str, method: str, copies: str, seed: int) -> dict[str, Any]:
     X, y, true = data(SETTINGS[name], seed)
     statistic = None if method == "staged" else STATISTICS.create(method)
     began = time.perf_counter()
-    selector = KnockoffSelector(statistic, fdr=FDR, copies=copies if copies == "auto" else int(copies), random_state=seed)
+    selector = KnockoffSelector(
+        statistic, fdr=FDR, copies=copies if copies == "auto" else int(copies), random_state=seed
+    )
     result = selector.fit(X, y).result_
     found = set(np.flatnonzero(result.selected_mask).tolist())
     return {
@@ -73,8 +76,13 @@ def one(name: str, method: str, copies: str, seed: int) -> dict[str, Any]:
 
 
 def table(trials: pd.DataFrame) -> str:
-    lines = ["| setting | statistic | copies | power | FDP (se) | seconds | data sets |", "|---|---|---|---|---|---|---|"]
-    order = {key: k for k, key in enumerate((name, m, c) for name in SETTINGS for m, all_c in METHODS.items() for c in all_c)}
+    lines = [
+        "| setting | statistic | copies | power | FDP (se) | seconds | data sets |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    order = {
+        key: k for k, key in enumerate((name, m, c) for name in SETTINGS for m, all_c in METHODS.items() for c in all_c)
+    }
     groups = trials.astype({"copies": str}).groupby(["setting", "statistic", "copies"], sort=False)
     for (name, method, copies), rows in sorted(groups, key=lambda pair: order[pair[0]]):
         n, p, k, rho, kind = SETTINGS[name]

@@ -23,7 +23,7 @@ def run(
     """Rows of ``compute(*key)`` for every key, beside the key itself in ``columns``; those in the file are not computed again."""
     done: set[Key] = set()
     if file.exists():
-        known = pd.read_csv(file, dtype={name: str for name in columns})
+        known = pd.read_csv(file, dtype=dict.fromkeys(columns, str))
         done = set(known[list(columns)].itertuples(index=False, name=None))
     missing = [key for key in keys if tuple(map(str, key)) not in done]
     file.parent.mkdir(parents=True, exist_ok=True)
