@@ -1,11 +1,12 @@
 """Several draws combined by e-values beside one draw: power, false discoveries, and agreement between seeds.
 
-    python benchmarks/derandomisation.py --data-sets 10 --seed 1 --draws-folder derandomisation-draws    # one core
+    python benchmarks/derandomisation.py --data-sets 10 --seed 1    # one core, about a minute and a half for each data set
 
 For every setting and number of copies so many data sets; on each, three seeds of ten draws: exact Gaussian knockoffs (the true
 covariance, s by MVR), scored by lasso coefficients at the cross-validated penalty (lcd). The W are kept in the folder, so that
 a run that was interrupted goes on where it stopped. Writes ``inner_levels.csv``, ``null_sums.csv`` and ``closure.csv`` to
-``results/derandomisation`` and prints the tables of its README. ``--evaluate`` uses the data sets that are in the folder.
+``results/derandomisation`` and prints the tables of its README, which has the commands and numbers of data sets of the results
+that are there. ``--evaluate`` uses the data sets that are in the folder.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def one_draw(
     sampler: GaussianKnockoffs, X: np.ndarray, y: np.ndarray, copies: int, rng: np.random.Generator
 ) -> np.ndarray:
     statistic = LassoCoefficient(n_lambdas=50, ratio=1e-2)
-    return statistic.importance(X, sampler.sample(X, rng=rng, copies=copies), y, rng=rng).W
+    return np.asarray(statistic.importance(X, sampler.sample(X, rng=rng, copies=copies), y, rng=rng).W)
 
 
 def draws_of(setting: Setting, copies: int, seed: int, folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
