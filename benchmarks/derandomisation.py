@@ -158,7 +158,7 @@ def evaluations(W: np.ndarray, true: np.ndarray, copies: int) -> Iterator[dict[s
                 }
 
 
-def null_sums(replicates: int = 20_000) -> Iterator[dict[str, object]]:
+def null_sums(replicates: int = 10_000) -> Iterator[dict[str, object]]:
     """Mean of the sum of null e-values over p, which e-BH needs to be at most 1: signs drawn directly, level 0.1."""
     for copies in (1, 3, 5):
         for n_true, n_null in ((0, 30), (5, 60)):

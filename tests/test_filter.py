@@ -184,8 +184,8 @@ def test_false_discovery_rate_over_many_replicates(copies, case):
     ],
 )
 def test_broken_filters_exceed_the_rate(to_W, chosen, copies, case):
-    """3,000 replicates are enough to see each of them."""
-    mean, error = mean_false_share(to_W, chosen, copies, case, 3_000)
+    """2,000 replicates are enough to see each of them."""
+    mean, error = mean_false_share(to_W, chosen, copies, case, 2_000)
     assert mean > 0.2 + 4 * error
 
 

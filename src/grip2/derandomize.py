@@ -30,7 +30,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grip2.filter import check_fdr, counts_beyond, estimated_fdp, knockoff_threshold, select
+from grip2.filter import check_fdr, counts_beyond, fdp_from_counts, knockoff_threshold, select
 
 # Levels tried for the q-values of several draws.
 LEVELS = np.round(np.arange(0.005, 1.0, 0.005), 3)
@@ -41,11 +41,11 @@ INNER_SHARE = 0.5
 
 
 def stopping_thresholds(W: np.ndarray, levels: np.ndarray, copies: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """T and ``#{W_k <= -T}`` for every level; T is ``inf`` if W is zero everywhere."""
+    """T and ``#{W_k <= -T}`` for every level; T is ``inf`` if the search comes to no end."""
     for level in levels:
         check_fdr(level)
-    candidates, estimates = estimated_fdp(W, offset=1, copies=copies)
-    _, _, n_negative = counts_beyond(np.asarray(W, dtype=float))
+    candidates, n_positive, n_negative = counts_beyond(W)
+    estimates = fdp_from_counts(n_positive, n_negative, copies=copies)
     # Both conditions hold from some candidate on if it is the running minimum of the estimates that is compared.
     first_passing = np.searchsorted(-np.minimum.accumulate(estimates), -np.asarray(levels))
     first_without_copies = len(candidates) - np.searchsorted(n_negative[::-1], 1)

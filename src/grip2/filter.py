@@ -72,22 +72,28 @@ def select(W: np.ndarray, threshold: float) -> np.ndarray:
 
 def estimated_fdp(W: np.ndarray, offset: int = 1, copies: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """All candidate thresholds (the distinct nonzero ``|W_j|``, ascending) and the estimated FDP at each."""
-    W = _checked(W)
+    candidates, n_positive, n_negative = counts_beyond(W)
+    return candidates, fdp_from_counts(n_positive, n_negative, offset, copies)
+
+
+def fdp_from_counts(n_positive: np.ndarray, n_negative: np.ndarray, offset: int = 1, copies: int = 1) -> np.ndarray:
+    """The estimated FDP where so many originals and so many copies win; infinite where there is nothing to select."""
     if offset not in (0, 1):
         raise Grip2Error(f"offset must be 0 or 1, got {offset!r}.")
     check_copies(copies)
-    candidates, n_positive, n_negative = counts_beyond(W)
-    return candidates, (offset + n_negative) / (copies * np.maximum(1, n_positive))
+    estimates = (offset + n_negative) / (copies * np.maximum(1, n_positive))
+    return np.where(n_positive > 0, estimates, np.inf)
 
 
 def counts_beyond(W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All candidate thresholds t, ascending, with ``#{W_j >= t}`` and ``#{W_j <= -t}`` at each."""
-    candidates = np.unique(np.abs(W[W != 0]))
+    W = _checked(W)
+    size = np.sort(np.abs(W[W != 0]))
+    first = np.flatnonzero(np.diff(size, prepend=0.0))  # of equal sizes the first; all are above 0
+    candidates, n_beyond = size[first], len(size) - first
     positive = np.sort(W[W > 0])
-    negative = np.sort(-W[W < 0])
     n_positive = len(positive) - np.searchsorted(positive, candidates, side="left")
-    n_negative = len(negative) - np.searchsorted(negative, candidates, side="left")
-    return candidates, n_positive, n_negative
+    return candidates, n_positive, n_beyond - n_positive
 
 
 def fewest_selected(fdr: float, copies: int = 1) -> int:

@@ -165,14 +165,14 @@ class PenaltyOfColumnsWithoutGroups(Trainer):
         return penalty_gradient(self.parameters[0][0], lambda_, a, self.config.epsilon)
 
 
-class NormsOfMeansOverGroups(Trainer):
-    """Root mean squares of groups are recorded, not norms."""
+class NormsThatGrowWithTheGroup(Trainer):
+    """Norms of groups are recorded, whatever the number of their columns."""
 
     def activities(self):
         weight = self.parameters[0][0]
-        return np.array([np.sqrt((weight[c] ** 2).sum() / len(c)) for c in columns_of_groups(len(weight), self.groups)])
+        return np.array([np.sqrt((weight[c] ** 2).sum()) for c in columns_of_groups(len(weight), self.groups)])
 
 
-NEED_GROUPS = (NoFactorForGroupSize, PenaltyOfColumnsWithoutGroups, NormsOfMeansOverGroups)
+NEED_GROUPS = (NoFactorForGroupSize, PenaltyOfColumnsWithoutGroups, NormsThatGrowWithTheGroup)
 NEED_CLIPPING = (ClippingLayerByLayer, ClippingWithoutThePenalty)
 BROKEN = Trainer.__subclasses__()

@@ -54,11 +54,11 @@ def columns_of_groups(n_inputs, groups):
 
 
 def penalty_gradient(weight, lambda_, a, epsilon, groups=None):
-    """d/dw lambda * sum_g d_g (||W_g||^2 / d_g + eps)^(a/2) = lambda * a * (||W_g||^2 / d_g + eps)^(a/2 - 1) * w_j."""
+    """d/dw lambda * sum_g sqrt(d_g) (||W_g||^2 + eps)^(a/2) = lambda * sqrt(d_g) * a * (||W_g||^2 + eps)^(a/2 - 1) * w_j."""
     gradient = np.zeros_like(weight)
     for columns in columns_of_groups(len(weight), groups):
-        mean_square = (weight[columns] ** 2).sum() / len(columns)
-        gradient[columns] = lambda_ * a * (mean_square + epsilon) ** (a / 2 - 1) * weight[columns]
+        strength = lambda_ * np.sqrt(len(columns))
+        gradient[columns] = strength * a * ((weight[columns] ** 2).sum() + epsilon) ** (a / 2 - 1) * weight[columns]
     return gradient
 
 
@@ -89,10 +89,10 @@ class Trainer:
         self.ratios.append(np.linalg.norm(self.of_penalty) / (np.linalg.norm(self.of_loss) + 1e-12))
 
     def activities(self):
-        """The norm of the weights of every group."""
+        """The norm of the weights of every group, over the root of its number of columns."""
         weight = self.parameters[0][0]
         groups = columns_of_groups(len(weight), self.groups)
-        return np.array([np.sqrt((weight[columns] ** 2).sum()) for columns in groups])
+        return np.array([np.sqrt((weight[columns] ** 2).sum() / len(columns)) for columns in groups])
 
     def update(self, t):
         value, gradients = loss_gradient(self.kind, self.parameters, *self.batch(t))

@@ -1,4 +1,4 @@
-"""The Bayesian additive model of pairs: its sampler against enumeration and a naive twin, what it finds, symmetry."""
+"""The Bayesian additive model of units: its sampler against enumeration and a naive twin, what it finds, symmetry."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from grip2.statistics import effect_sampler as module
 from grip2.statistics.basis import FUNCTIONS, Basis
 from grip2.statistics.effect_sampler import SETS, fit_effects
 from grip2.statistics.stage import held_out_share
+from grip2.symmetry import draw_order, shuffled, unshuffled
 from grip2.units import Units
 
 RNG = np.random.default_rng
 
 
-def small_design(n=60, p=2, seed=0, curves=True):
-    """Correlated pairs, one acting through its column and its V, and the basis functions themselves, (rows, 2 p functions)."""
+def small_design(n=60, p=2, seed=0, curves=True, copies=1, units=None):
+    """Correlated columns, the first acting straight and as a V; the basis functions themselves, (rows, members p functions)."""
     rng = RNG([seed, 8])
     X = rng.standard_normal((n, p)) @ (np.eye(p) + 0.7)
-    Xk = 0.7 * X + 0.7 * rng.standard_normal((n, p))
+    Xks = [0.7 * X + 0.7 * rng.standard_normal((n, p)) for _ in range(copies)]
     y = standardise(0.2 * X[:, 0] + 0.2 * np.abs(X[:, 0]) + rng.standard_normal(n))
-    Z, layout = table_of(X, Xk)
+    Z, layout = table_of(X, *Xks, units=units)
     basis = Basis.fit(Z)
     design = module._design(Z, layout, y, basis, curves)
     values = np.concatenate([basis.evaluate(Z).transpose(1, 0, 2).reshape(n, -1), np.zeros((n, 1))], axis=1)
@@ -101,33 +102,38 @@ def column_order(design, n_values):
     return order
 
 
-def naive_sweep(design, effects, order, uniform, normal, precision, variances, shares):
-    """`EffectSweeps` in plain words: residual correlations are computed anew for every pair."""
-    p = design.place.shape[1]
+def naive_sweep(design, units, effects, order, uniform, normal, precision, variances, shares):
+    """`EffectSweeps` in plain words: residual correlations are computed anew for every column."""
+    members = len(design.place)
     posterior = 1 / (precision + 1 / variances)
     effects = effects.copy()
     for j in order:
         effects[design.place[:, j].ravel()] = 0
         residual = design.correlation - design.gram @ effects
+        others = [c for c in range(len(order)) if units.of_column[c] == units.of_column[j]]
+        acting = {k for k in range(members) for c in others if effects[design.place[k, c]].any()}
+        assert len(acting) <= 1, "columns of a unit act through one member"
         mean = posterior * precision * residual[design.place[:, j]]
         evidence = 0.5 * np.log(posterior / variances) + 0.5 * mean**2 / posterior
-        weights = [[shares[1 + s] / 2 * np.exp(evidence[m] @ SETS[s]) for s in range(len(SETS))] for m in range(2)]
-        first = int(max(weights[1]) > max(weights[0]))
-        ladder = np.cumsum([*weights[first], *weights[1 - first], shares[0]])
+        prior = shares[1:] if acting else shares[1:] / members
+        weights = {k: prior * np.exp(evidence[k] @ SETS.T) for k in acting or range(members)}
+        likeliest = sorted(weights, key=lambda k: -weights[k].max())
+        ladder = np.cumsum([*np.concatenate([weights[k] for k in likeliest]), shares[0]])
         drawn = int(np.searchsorted(ladder / ladder[-1], uniform[j], side="right"))
-        if drawn < 2 * len(SETS):
-            member = first if drawn < len(SETS) else 1 - first
+        if drawn < len(weights) * len(SETS):
+            member = likeliest[drawn // len(SETS)]
             value = SETS[drawn % len(SETS)] * (mean[member] + np.sqrt(posterior) * normal[j])
             effects[design.place[member, j]] = value
-    assert p == len(order)
     return effects
 
 
-def test_sweeps_are_those_of_the_naive_twin():
-    design, _, y = small_design(n=200, p=12)
+@pytest.mark.parametrize(("copies", "per_unit"), [(1, 1), (3, 1), (1, 3), (2, 4)])
+def test_sweeps_are_those_of_the_naive_twin(copies, per_unit):
+    units = Units(np.arange(12) // per_unit)
+    design, _, y = small_design(n=200, p=12, copies=copies, units=units)
     rng, n = RNG(2), len(y)
     variances, shares = np.array([0.1, 0.05, 0.02]), np.array([0.6, *[0.4 / len(SETS)] * len(SETS)])
-    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, Units.single(design.place.shape[1]))
+    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, units)
     twin = np.zeros(len(design.gram))
     for _ in range(5):
         order = rng.permuted(np.tile(np.arange(12, dtype=np.int32), (3, 1)), axis=1)
@@ -144,13 +150,18 @@ def test_sweeps_are_those_of_the_naive_twin():
             log_shares=np.log(shares),
         )
         for draws in zip(order, uniform, normal, strict=True):
-            twin = naive_sweep(design, twin, *draws, n / 0.6, variances, shares)
+            twin = naive_sweep(design, units, twin, *draws, n / 0.6, variances, shares)
         np.testing.assert_allclose(draw.state.effects, twin, atol=1e-4)
         np.testing.assert_allclose(draw.state.residual, design.correlation - design.gram @ twin, atol=1e-4)
-        acting = (twin[design.place] != 0).any(axis=0)  # (p, functions)
-        np.testing.assert_array_equal(draw.state.chosen, acting @ [4, 2, 1])
+        acts = twin[design.place] != 0  # (members, p, functions)
+        np.testing.assert_array_equal(draw.state.chosen, acts.any(axis=0) @ [4, 2, 1])
+        through = np.array([acts[:, own].any(axis=2).sum(axis=1) for own in units.columns])  # (units, members)
+        np.testing.assert_array_equal(draw.state.acting, through.sum(axis=1))
+        busy = draw.state.acting > 0
+        np.testing.assert_array_equal(draw.state.member[busy], through.argmax(axis=1)[busy])
         twin = draw.state.effects.astype(float)  # rounding shall not add up
     assert np.count_nonzero(twin) > 3
+    assert draw.state.acting.max() >= min(2, per_unit)
 
 
 def test_moments_are_those_of_the_basis_functions(monkeypatch):
@@ -202,30 +213,36 @@ def test_straight_lines_only():
     assert blind.probability.max() < 0.5
 
 
-def test_swapped_pairs_swap_their_probabilities():
+@pytest.mark.parametrize(("copies", "per_unit"), [(1, 1), (3, 1), (1, 2), (2, 4)])
+def test_permuted_members_permute_their_probabilities(copies, per_unit):
     X, Xk, y, _ = signal_table("signs", n=300, p=20)
-    swapped = RNG(4).random(20) < 0.5
-    A, B = np.where(swapped, Xk, X), np.where(swapped, X, Xk)
-    one = fit_effects(*table_of(X, Xk), standardise(y), rng=RNG(0), sweeps=200)
-    other = fit_effects(*table_of(A, B), standardise(y), rng=RNG(0), sweeps=200)
-    back = np.where(swapped, other.probability[::-1], other.probability)
-    np.testing.assert_allclose(back, one.probability, atol=1e-3)
+    units, y = Units(np.arange(20) // per_unit), standardise(y)
+    tables = (X, Xk, *RNG(3).standard_normal((copies - 1, 300, 20)))
+    order = draw_order(len(units), 1 + copies, RNG(4))
+    moved = shuffled(tables, units, order)
+    one = fit_effects(*table_of(*tables, units=units), y, rng=RNG(0), sweeps=200)
+    other = fit_effects(moved.standardised(), moved.layout, y, rng=RNG(0), sweeps=200)
+    np.testing.assert_allclose(unshuffled(other.probability, order), one.probability, atol=1e-3)
     np.testing.assert_allclose(other.residual, one.residual, atol=2e-3)
-    assert explained(other, standardise(y)) == pytest.approx(explained(one, standardise(y)), abs=1e-3)
+    assert explained(other, y) == pytest.approx(explained(one, y), abs=1e-3)
 
 
-def test_members_of_null_pairs_win_alike():
-    """40 tables of 20 pairs with no signal: 800 signs; beyond 400 +- 57 with probability 6e-5. A prior that leans to
-    originals by one part in a hundred is caught."""
-    wins, leaning = 0, 0
+@pytest.mark.parametrize(("copies", "per_unit", "bound"), [(1, 1, 57), (3, 1, 50), (3, 4, 25)])
+def test_members_of_null_units_win_alike(copies, per_unit, bound):
+    """40 tables of 20 columns with no signal: the original wins one of 1 + copies of 800 (200) units. Binomial deviations of
+    14.1, 12.2 and 6.1 units: beyond the bound with probability below 1e-4. A prior that leans to originals by one part in a
+    hundred is caught."""
+    wins, leaning, units = 0, 0, Units(np.arange(20) // per_unit)
     for seed in range(40):
-        X, Xk = RNG([seed, 6]).standard_normal((2, 100, 20))
+        tables = RNG([seed, 6]).standard_normal((1 + copies, 100, 20))
         y = standardise(RNG([seed, 7]).standard_normal(100))
-        strength = fit_effects(*table_of(X, Xk), y, rng=RNG(seed), sweeps=40).probability
-        wins += int((strength[0] > strength[1]).sum())
-        leaning += int((1.01 * strength[0] + 0.01 > strength[1]).sum())
-    assert abs(wins - 400) <= 57
-    assert abs(leaning - 400) > 57
+        strength = fit_effects(*table_of(*tables, units=units), y, rng=RNG(seed), sweeps=40).probability
+        wins += int((strength[0] > strength[1:].max(axis=0)).sum())
+        leaning += int((1.01 * strength[0] + 0.01 > strength[1:].max(axis=0)).sum())
+    fair = 40 * len(units) / (1 + copies)
+    assert abs(wins - fair) <= bound
+    if per_unit == 1:
+        assert abs(leaning - fair) > bound
 
 
 def test_rows_that_are_not_fitted_are_not_looked_at():

@@ -6,8 +6,14 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.members import members_of
 
+from grip2.responses import response_from
 from grip2.statistics import LassoCoefficient
+from grip2.symmetry import draw_order, shuffled, unshuffled
+from grip2.units import Units
+
+RNG = np.random.default_rng
 
 
 def pairs(n: int, p: int, seed: int = 0):
@@ -90,3 +96,31 @@ def test_bad_grids_are_refused(statistic):
     X, Xk = np.random.default_rng(0).standard_normal((2, 30, 3))
     with pytest.raises(ValueError, match="must be"):
         statistic.importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_units_are_scored_by_the_norm_of_their_coefficients(task):
+    tables = RNG(3).standard_normal((4, 200, 9))
+    y = tables[0, :, 0] + tables[0, :, 1] + RNG(4).standard_normal(200)
+    response = response_from((y > 0).astype(float) if task == "classification" else y, task)
+    units = Units(np.array([0, 0, 1, 1, 1, 0, 2, 3, 3]))
+    columns, found = (
+        LassoCoefficient()._importance(members_of(*tables, units=of), response, rng=RNG(0), progress=None).scores
+        for of in (None, units)
+    )
+    assert found.shape == (4, 4)
+    for member, unit in np.ndindex(4, 4):
+        expected = np.sqrt(sum(columns[member, j] ** 2 for j in range(9) if units.of_column[j] == unit))
+        assert found[member, unit] == pytest.approx(expected)
+
+
+def test_permuted_members_permute_their_scores():
+    tables = tuple(RNG(3).standard_normal((4, 300, 9)))
+    response = response_from(tables[0][:, 0] + tables[0][:, 4] + RNG(4).standard_normal(300), "regression")
+    units = Units(np.arange(9) // 3)
+    order = draw_order(3, 4, RNG(5))
+    one, other = (
+        LassoCoefficient()._importance(members, response, rng=RNG(0), progress=None).scores
+        for members in (members_of(*tables, units=units), shuffled(tables, units, order))
+    )
+    np.testing.assert_allclose(unshuffled(other, order), one, atol=1e-3)

@@ -153,7 +153,7 @@ def test_curves_are_off_where_the_network_is_alone():
 def test_what_the_lasso_takes_and_leaves():
     X, Xk, noise = table()
     y = standardise(X[:, 0] + X[:, 1] + noise)
-    Z, layout = table_of(X, Xk)
+    Z = members_of(X, Xk).standardised()
     part = fit_linear_lasso(Z, Measurement(y), rng=RNG(0))
     assert 0.5 < part.share < 0.75  # 2/3 in truth
     assert set(np.argsort(-part.strength)[:2]) == {0, 1}

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from tests.members import members_of
 
+from grip2.responses import response_from
 from grip2.statistics import LassoPath
 from grip2.statistics.lasso_cv import gram_path, moments
 from grip2.statistics.lasso_path import LARS_VIOLATION_MAX, first_nonzero, lars_entry
+from grip2.units import Units
 
 
 def pairs(n: int, p: int, seed: int = 0):
@@ -158,3 +160,16 @@ def test_bad_grids_are_refused(statistic):
     X, Xk = np.random.default_rng(0).standard_normal((2, 30, 3))
     with pytest.raises(ValueError, match="must be"):
         statistic.importance(X, Xk, X[:, 0], rng=np.random.default_rng(0))
+
+
+def test_units_enter_with_the_first_of_their_columns():
+    rng = np.random.default_rng(3)
+    X, *Xks = rng.standard_normal((3, 200, 6))
+    response = response_from(X[:, 0] + 0.5 * X[:, 3] + rng.standard_normal(200), "regression")
+    units = Units(np.array([0, 0, 1, 1, 2, 0]))
+    columns, found = (
+        LassoPath()._importance(members_of(X, *Xks, units=of), response, rng=rng, progress=None).scores
+        for of in (None, units)
+    )
+    for member, unit in np.ndindex(3, 3):
+        assert found[member, unit] == max(columns[member, j] for j in range(6) if units.of_column[j] == unit)

@@ -18,9 +18,8 @@ RNG = np.random.default_rng
 def test_parts_are_added_in_units_of_what_they_explain():
     lasso, network = np.array([[4.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 3.0], [1.0, 1.0]])
     both = combined_importance([(lasso, 0.3), (network, 0.1)])
-    np.testing.assert_allclose(
-        both[0] - both[1], [0.3, 0.1]
-    )  # the lasso's goes to the first feature, the network's to the second
+    # The lasso's share goes to the first feature, the network's to the second.
+    np.testing.assert_allclose(both[0] - both[1], [0.3, 0.1])
     np.testing.assert_allclose(combined_importance([(lasso, 0.3), (network, 0.0)]), 0.3 * lasso / 4)
     np.testing.assert_allclose(
         combined_importance([(lasso, 0.0), (network, 0.0)]), combined_importance([(lasso, 1.0), (network, 1.0)])

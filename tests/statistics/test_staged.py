@@ -351,6 +351,38 @@ def test_swapped_pairs_swap_W(monkeypatch):
     assert np.sort(np.abs(plain))[-6:].min() > 0.02
 
 
+def units_with_effects(copies, seed=0):
+    """Eight units of two or three columns, the first straight, the second with a curve, and independent copies."""
+    rng = RNG([seed, 4])
+    units = Units(np.repeat(np.arange(8), [3, 2] * 4))
+    X, *Xks = rng.standard_normal((1 + copies, 400, 20))
+    y = X[:, 0] + X[:, 2] + 1.5 * np.abs(X[:, 3]) + 0.5 * rng.standard_normal(400)
+    return X, np.array(Xks), y, units
+
+
+@pytest.mark.parametrize("first", [EffectPosterior(sweeps=100), LassoCurves()])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_copies_and_units(first, task):
+    X, Xks, y, units = units_with_effects(copies=3)
+    if task == "classification":
+        y = (y > np.median(y)).astype(float)
+    statistic = Staged(first, GRIP2(**{**SMALL, "steps": 100}))
+    found = statistic.importance(X, Xks, y, rng=RNG(0), task=task, units=units)
+    assert found.scores.shape == (4, 8)
+    assert set(np.argsort(-found.W)[:2]) == {0, 1}
+    assert found.surface.activity.shape[1:] == (4, 8)
+    assert shares_of(found)[0] > 0.1
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_units_of_one_column_are_single_columns(copies):
+    X, Xks, y, _ = units_with_effects(copies)
+    statistic = Staged(EffectPosterior(sweeps=20), GRIP2(**{**SMALL, "steps": 40}))
+    single = statistic.importance(X, Xks, y, rng=RNG(0))
+    named = statistic.importance(X, Xks, y, rng=RNG(0), units=Units(np.arange(20)))
+    np.testing.assert_array_equal(named.scores, single.scores)
+
+
 @pytest.mark.parametrize(
     ("statistic", "message"),
     [

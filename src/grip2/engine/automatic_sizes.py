@@ -1,6 +1,6 @@
 """Default network and training budget, chosen by the number of rows (not in the paper).
 
-Nothing else of the table is looked at, so the members of a pair are treated alike. docs/calibration.md says what was compared.
+Nothing else of the table is looked at, so all members of a unit are treated alike. docs/calibration.md says what was compared.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ other column has the choice of all members, each with the factor 1 / members.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -22,21 +22,23 @@ import numpy as np
 from grip2.engine.compilation import enable_cache
 from grip2.units import Units
 
+Values = TypeVar("Values", jax.Array, np.ndarray)
 
-class EffectState(NamedTuple):
+
+class EffectState(NamedTuple, Generic[Values]):
     """Where the sampler is."""
 
-    effects: np.ndarray  # (columns + 1,)
-    residual: np.ndarray  # (columns + 1,) correlations of every column with the residual
-    chosen: np.ndarray  # (p,) 0 for a column that does not act, else 1 + number of its set of functions
-    acting: np.ndarray  # (units,) how many of its columns act; a set of absent functions is no act
-    member: np.ndarray  # (units,) through which they act, or did last
+    effects: Values  # (columns + 1,)
+    residual: Values  # (columns + 1,) correlations of every column with the residual
+    chosen: Values  # (p,) 0 for a column that does not act, else 1 + number of its set of functions
+    acting: Values  # (units,) how many of its columns act; a set of absent functions is no act
+    member: Values  # (units,) through which they act, or did last
 
 
 class EffectDraw(NamedTuple):
     """The state after some sweeps, and means over them."""
 
-    state: EffectState
+    state: EffectState[np.ndarray]
     probability: np.ndarray  # (units, members) mean probability that the unit acts through the member
     mean_effect: np.ndarray  # (p, members, functions)
 
@@ -67,7 +69,7 @@ class EffectSweeps:
         """Compute the correlations anew: in single precision they drift a little with every change."""
         self._state = self._state._replace(residual=self._correlation - self._gram @ self._state.effects)
 
-    def move_to(self, state: EffectState) -> None:
+    def move_to(self, state: EffectState[np.ndarray]) -> None:
         """Go on from another state."""
         self._state = EffectState(*(jnp.asarray(now, was.dtype) for now, was in zip(state, self._state, strict=True)))
 
@@ -112,7 +114,7 @@ def _sweeps(
     place: jax.Array,
     unit: jax.Array,
     sizes: jax.Array,
-    state: EffectState,
+    state: EffectState[jax.Array],
     order: jax.Array,
     uniform: jax.Array,
     normal: jax.Array,
@@ -120,7 +122,7 @@ def _sweeps(
     variances: jax.Array,
     log_shares: jax.Array,
     sets: jax.Array,
-) -> tuple[EffectState, jax.Array, jax.Array]:
+) -> tuple[EffectState[jax.Array], jax.Array, jax.Array]:
     """Draw every column anew, given all others, once for each row of ``order``; probabilities and effects are means.
 
     Basis functions of one column are orthonormal, so given the set that acts, its effects are independent normals, and the
@@ -134,7 +136,7 @@ def _sweeps(
     at_zero = 0.5 * jnp.log(posterior / variances)
     earlier = jnp.tri(members, k=-1, dtype=bool)
 
-    Carried = tuple[EffectState, jax.Array, jax.Array]
+    Carried = tuple[EffectState[jax.Array], jax.Array, jax.Array]
 
     def column(i: jax.Array, carried: Carried) -> Carried:
         (effects, residual, chosen, acting, acting_member), found, expected = carried

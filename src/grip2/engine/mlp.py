@@ -57,6 +57,11 @@ def squared_group_norms(first_weight: Array, groups: InputGroups | None = None) 
     return of_inputs if groups is None else groups.sums(of_inputs)
 
 
-def group_norms(first_weight: Array, groups: InputGroups | None = None) -> Array:
-    """Group activities ``||w_g||_2`` (eq. 3, where every column is a group)."""
-    return jnp.sqrt(squared_group_norms(first_weight, groups))
+def group_activities(first_weight: Array, groups: InputGroups | None = None) -> Array:
+    """Group activities ``||w_j||_2`` (eq. 3); of several columns, the root of the mean of their squared norms.
+
+    The sum in place of the mean would favour large groups: one of d columns of noise that stays open has a norm of sqrt(d)
+    times that of one such column, and would come before single columns that act.
+    """
+    squared_norms = squared_group_norms(first_weight, groups)
+    return jnp.sqrt(squared_norms if groups is None else squared_norms / groups.sizes)

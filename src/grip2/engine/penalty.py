@@ -13,17 +13,17 @@ from grip2.engine.mlp import Parameters, squared_group_norms
 def group_penalty(first_weight: Any, a: Any, epsilon: Any, groups: InputGroups | None = None) -> Any:
     """``sum_j (||w_j||^2 + epsilon)^(a/2)``: Omega_a of the appendix, smoothed so that it has a gradient at zero.
 
-    With groups of several columns it is ``sum_g d_g (||W_g||^2 / d_g + epsilon)^(a/2)``, W_g the weights of the d_g columns of
-    group g. For a = 1 this is ``sqrt(d_g) ||W_g||``, the group lasso, whose factor offsets that noise in d columns has a gradient
-    of norm about sqrt(d). For any a, every column feels the force of a column by itself, with the root mean square over its group
-    in place of its own norm; so noise, which is as strong in a column of a group as in any other, is held down alike
-    whatever the size of the group. sqrt(d) would be too little for a < 1: weights spread evenly over d columns would cost
-    ``d^((a - 1) / 2)`` of what they cost column by column. The factor depends on the unit alone: all its members pay alike.
+    With groups of several columns it is ``sum_g sqrt(d_g) (||W_g||^2 + epsilon)^(a/2)``, W_g the weights of the d_g columns of
+    group g, the group lasso's for a = 1: noise in d columns has a gradient of norm about sqrt(d), and the factor offsets it.
+    It depends on the unit alone, so all its members pay alike. For a < 1 noise in large groups is still held down less than in
+    single columns, which `group_activities` makes up for; ``d_g^(1 - a/2)``, which holds it down alike, made groups that act so
+    expensive that the lambda of best prediction left single columns of noise open.
     """
     squared_norms = squared_group_norms(first_weight, groups)
     if groups is None:
         return jnp.sum((squared_norms + epsilon) ** (0.5 * a))
-    return jnp.sum(groups.sizes * (squared_norms / groups.sizes + epsilon) ** (0.5 * a))
+    sizes = jnp.asarray(groups.sizes, squared_norms.dtype)
+    return jnp.sum(jnp.sqrt(sizes) * (squared_norms + epsilon) ** (0.5 * a))
 
 
 def deep_penalty(parameters: Parameters) -> Any:

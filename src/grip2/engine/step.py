@@ -16,7 +16,7 @@ import optax
 from jax import lax
 
 from grip2.engine.input_groups import InputGroups
-from grip2.engine.mlp import Parameters, forward, group_norms
+from grip2.engine.mlp import Parameters, forward, group_activities
 from grip2.engine.penalty import deep_penalty, group_penalty
 from grip2.engine.target import Loss
 
@@ -45,7 +45,7 @@ class StepPlan(NamedTuple):
 class Recorded(NamedTuple):
     """What a chunk writes down."""
 
-    snapshots: Any  # (slots + 1, groups) group norms
+    snapshots: Any  # (slots + 1, groups) group activities
     ratios: Any  # (slots + 1,) gradient ratio at the snapshots
     held_out: Any  # (slots + 1, 2) prediction loss on either half of the held-out rows at the snapshots, or zeros
     losses: Any  # (capacity,) prediction loss of every step's minibatch
@@ -133,7 +133,7 @@ def advance(
                 outputs = _outputs(parameters, data.x_held_out, data.logits_held_out)
                 parts = halves(len(data.x_held_out))
                 held_out = jnp.stack([loss(outputs[part], data.y_held_out[part], jnp) for part in parts])
-            return group_norms(parameters[0].weight, groups), _gradient_ratio(of_penalty, of_loss), held_out
+            return group_activities(parameters[0].weight, groups), _gradient_ratio(of_penalty, of_loss), held_out
 
         norms, ratio, held_out = lax.cond(
             slot != waste, snapshot, lambda: (jnp.zeros_like(record.snapshots[0]), no_ratio, no_loss)

@@ -17,7 +17,7 @@ class TrainingConfig:
 
     ``deep_l2`` is the paper's gamma; ``clip_norm`` bounds the global gradient norm (None: no clipping); ``epsilon``
     smooths the group norm; ``batch_size=None`` trains on all rows at every step; ``snapshot_every_step`` records the
-    group norms after every step, whatever the schedule (for pilot runs).
+    group activities after every step, whatever the schedule (for pilot runs).
     """
 
     schedule: Schedule = field(default_factory=Schedule)

@@ -1,7 +1,7 @@
 """Basis functions of single columns: the column itself, a V for even effects, an S for effects that level off or turn back.
 
 The bent functions have their knots at the column's quartiles and are made orthogonal to the column and to each other, so that
-each carries information of its own. They depend on the column alone: both members of a pair are treated alike.
+each carries information of its own. They depend on the column alone: all members of a unit are treated alike.
 """
 
 from __future__ import annotations

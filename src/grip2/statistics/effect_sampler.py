@@ -16,6 +16,7 @@ from grip2.engine.effect_sweeps import EffectSweeps
 from grip2.standardise import standardise
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.basis import FUNCTIONS, Basis, column_blocks
+from grip2.statistics.member_exchange import exchange_members
 from grip2.units import Layout, Units
 
 SWEEPS = 800
@@ -88,7 +89,7 @@ def _design(Z: np.ndarray, layout: Layout, y: np.ndarray, basis: Basis, curves: 
     n = len(Z)
     present = layout.by_member(basis.present())  # (functions, members, p)
     # A curve that one member lacks would favour the others; so would a column of a larger unit that is constant in one.
-    everywhere = present.all(axis=1, keepdims=True)
+    everywhere = np.asarray(present.all(axis=1, keepdims=True))
     present[1:] &= everywhere[1:] & curves
     present[0] &= everywhere[0] | (layout.units.sizes[layout.units.of_column] == 1)
     if present.sum() > COLUMNS_MAX:
@@ -145,7 +146,9 @@ class _Draws(NamedTuple):
 
 
 def _sample(design: _Design, units: Units, n: int, sweeps: int, rng: np.random.Generator) -> _Draws:
-    """Gibbs sampling: column after column in random order, then noise, sizes of effects and shares of sets of functions."""
+    """Gibbs sampling: column after column in random order, then acting members of larger units, noise, sizes of
+    effects and shares of the sets of functions.
+    """
     size, (members, p, _) = len(design.correlation) - 1, design.place.shape
     sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, units)
     noise, variances = 1.0, np.full(FUNCTIONS, EFFECT_VARIANCES / n)
@@ -167,14 +170,20 @@ def _sample(design: _Design, units: Units, n: int, sweeps: int, rng: np.random.G
             variances=variances,
             log_shares=np.log(shares),
         )
-        drawn = draw.state.effects.astype(float)
+        state = draw.state
+        if not units.all_single:
+            state = exchange_members(
+                state, design.gram, design.place, units, precision=n / noise, variances=variances, rng=rng
+            )
+            sampler.move_to(state)
+        drawn = state.effects.astype(float)
         of_columns = drawn[design.place]  # (members, p, functions)
-        unexplained = 1.0 - drawn @ (design.correlation + draw.state.residual.astype(float))
+        unexplained = 1.0 - drawn @ (design.correlation + state.residual.astype(float))
         noise = (max(unexplained, LEAST_NOISE) * n + NOISE_ROWS) / (2.0 * rng.gamma(0.5 * (n + NOISE_ROWS)))
         acting = np.count_nonzero(of_columns, axis=(0, 1))
         spread = 0.5 * (of_columns**2).sum(axis=(0, 1)) + 0.5 * EFFECT_VARIANCES / n
         variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), 0.01 / n, 10.0)
-        counts = np.bincount(draw.state.chosen[has_functions], minlength=len(SETS) + 1)
+        counts = np.bincount(state.chosen[has_functions], minlength=len(SETS) + 1)
         shares = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
         if k >= first:
             probability += draw.probability.T

@@ -1,13 +1,14 @@
 """EffectPosterior: a Bayesian additive model of single effects (not in the paper).
 
-Each pair acts through one of its two members, or not at all; the member that acts does so through one or more of the basis
-functions of `grip2.statistics.basis` (a line, a V, an S), with spike-and-slab priors:
+Each unit acts through one of its members, the original or one of its m knockoff copies, or not at all. The member that acts
+does so through one or more of the basis functions (a line, a V, an S: `grip2.statistics.basis`) of one or more of its columns,
+with spike-and-slab priors:
 
-    y = sum_j f_j(one member of pair j) + noise,    f_j = a sum of some basis functions, or 0.
+    y = sum_j f_j(column j of the acting member of its unit) + noise,    f_j = a sum of some basis functions, or 0.
 
-The importance of a column is the posterior probability that it is the member that acts. The model knows that one member of
-each pair is a knockoff without effect, but not which: both have the same prior. A pair that does not act says nothing about
-which member is the original, so
+The importance of a member is the posterior probability that the unit acts through it. The model knows that all members of a
+unit but one are knockoffs without effect, but not which: all have the same prior. A unit that does not act says nothing about
+which member is the original, so with one copy
 
     W_j = P(original acts) - P(knockoff acts) = 2 P(the first member is the original | masked data) - 1,
 

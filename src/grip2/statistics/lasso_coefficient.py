@@ -1,7 +1,7 @@
 """Lasso coefficient difference (LCD): the linear method that is reported beside every comparison.
 
-Columns of ``[X, Xk]`` are standardised. For two classes the lasso is an l1-penalised logistic regression; several classes are
-scored one against the rest.
+Columns of all members are standardised; a unit of several columns is scored by the norm of their coefficients. For two
+classes the lasso is an l1-penalised logistic regression; several classes are scored one against the rest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lasso path entry (LAPA): the penalty at which a feature enters the lasso; the paper's linear baseline.
 
-Columns of ``[X, Xk]`` are standardised. For two classes the lasso is an l1-penalised logistic regression; several classes are
-scored one against the rest.
+Columns of all members are standardised; a unit of several columns enters with the first of them. For two
+classes the lasso is an l1-penalised logistic regression; several classes are scored one against the rest.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class LassoPath(Statistic):
     Barber & Candes (2015); the paper's appendix "Lasso-Based Baselines". Exact by least angle regression,
     whose knots are the entry penalties themselves; on a grid every S_j is rounded down to a grid point.
 
-    Ties: members of a pair that enter at one penalty (on a grid: between the same two points) get W_j = 0 and
+    Ties: members of a unit that enter at one penalty (on a grid: between the same two points) get W_j = 0 and
     are not selected at any level; columns that have not entered at the end of the path get S_j = 0. Of two identical
-    members the solver takes one alone; which one is a fair coin, by the random swap.
+    members the solver takes one alone; which one is a fair draw, by the random order of members.
 
     Depends on the data through Gram matrices only (regression): valid with fixed-X knockoffs.
 
@@ -53,7 +53,7 @@ class LassoPath(Statistic):
     method : {"auto", "lars", "grid"}
         ``"auto"`` is ``"lars"`` where it is stable, that is where the path it finds satisfies the lasso's
         optimality conditions at every knot, and ``"grid"``, the paper's choice, elsewhere. Classes always use
-        the grid: the logistic path is not piecewise linear. So do more than 4,000 columns of [X, Xk], without a
+        the grid: the logistic path is not piecewise linear. So do more than 4,000 columns of all members, without a
         Gram matrix, which would take hundreds of megabytes or more.
     n_lambdas : int
         Points of the grid. The paper does not give a number.
@@ -93,7 +93,7 @@ class LassoPath(Statistic):
         if not gram_fits(Z.shape[1]):
             if self.method == "lars":
                 raise Grip2Error(
-                    f"LassoPath: method must be 'auto' or 'grid' for more than {GRAM_COLUMNS_MAX} columns of [X, Xk], got "
+                    f"LassoPath: method must be 'auto' or 'grid' for more than {GRAM_COLUMNS_MAX} columns of all members, got "
                     f"'lars' with {Z.shape[1]}, whose Gram matrix would take {8e-9 * Z.shape[1] ** 2:.1f} GB."
                 )
             return self._table_entry(Z, y), {"method": "grid"}

@@ -21,9 +21,9 @@ PRIOR_ROWS = 5
 
 @dataclass(frozen=True)
 class LassoPart:
-    """A lasso on the columns of [X, Xk] or on functions of them, and what it leaves to the next one."""
+    """A lasso on the columns of all members or on functions of them, and what it leaves to the next one."""
 
-    strength: np.ndarray  # (2p,) |coefficient|
+    strength: np.ndarray  # (members p,) |coefficient|
     share: float  # cross-validated, of the variance or deviance of the whole response
     response: Response  # the standardised residual, or the classes
     logits: np.ndarray | None  # (rows, outputs), where models are chained by their outputs

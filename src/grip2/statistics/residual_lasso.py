@@ -21,9 +21,7 @@ LEAST_CURVATURE = 1e-3
 class ResidualFit(NamedTuple):
     """One lasso for each output."""
 
-    strength: (
-        np.ndarray
-    )  # (columns,) root of the sum of squared coefficients over the functions of a column, summed over outputs
+    strength: np.ndarray  # (columns,) norm of the coefficients of a column's functions, summed over outputs
     fitted: np.ndarray  # (rows, outputs); zero where cross-validation finds nothing
     r2: float  # cross-validated share of the residuals' variance
     penalties: tuple[float, ...]
