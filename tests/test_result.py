@@ -22,9 +22,9 @@ FACTS = Facts(
 )
 
 
-def make_result(W, fdr=0.1, **changes):
+def make_result(W, fdr=0.1, copies=1, **changes):
     W = np.asarray(W, float)
-    threshold, q = knockoff_threshold(W, fdr), q_values(W)
+    threshold, q = knockoff_threshold(W, fdr, copies=copies), q_values(W, copies=copies)
     values = {
         "feature_names": tuple(f"f{j}" for j in range(len(W))),
         "W": W,
@@ -35,7 +35,8 @@ def make_result(W, fdr=0.1, **changes):
         "fdr": fdr,
         "offset": 1,
         "threshold": threshold,
-        "reason": reason_for(W, q, W >= threshold, threshold, fdr=fdr, offset=1, n_draws=1),
+        "reason": reason_for(W, q, W >= threshold, threshold, fdr=fdr, offset=1, n_draws=1, copies=copies),
+        "copies": copies,
         "assumptions": ("rows are independent",),
         "facts": FACTS,
         "knockoff_quality": KnockoffQuality("CopulaKnockoffs", 0.3, 0.6, 0),
@@ -62,8 +63,11 @@ def test_json_round_trip():
             "selected", "features", "fdr", "threshold", "reason", "assumptions", "settings", "seed", "versions", "seconds",
             "schema_version", "stages", "training", "calibration", "members", "details", "knockoff_quality", "response",
         }  # fmt: skip
-    with_e = make_result(np.linspace(-0.1, 2, 30), e_values=np.arange(30.0))
+    with_e = make_result(np.linspace(-0.1, 2, 30), e_values=np.arange(30.0), frequency=np.linspace(0, 1, 30))
     assert SelectionResult.from_json(with_e.to_json()) == with_e
+    with_units = make_result([1.0, -0.1], copies=3, copies_reason="few columns", groups={"f0": ["a", "b"], "f1": ["c"]})
+    assert SelectionResult.from_json(with_units.to_json()) == with_units
+    assert SelectionResult.from_json(with_units.to_json()).copies == 3
 
 
 @pytest.mark.parametrize("version", [None, 0, SCHEMA_VERSION + 1, "1"])
@@ -110,6 +114,14 @@ def test_reason_for_an_empty_selection_says_what_would_help():
 def test_reason_for_a_selection_states_the_estimate():
     W = np.concatenate([np.full(20, 1.0), [-1.0], np.full(5, -0.01)])
     assert "(1 + 1) / 20 = 0.1, at most 0.1" in make_result(W).reason
+
+
+def test_the_estimate_of_several_copies_is_divided_by_their_number():
+    W = np.concatenate([np.full(4, 1.0), [-1.0], np.full(5, -0.01)])
+    result = make_result(W, copies=5)
+    assert result.selected_mask.sum() == 4
+    assert "(1 + 1) / (5 x 4) = 0.1, at most 0.1" in result.reason
+    assert not make_result(W).selected_mask.any()
 
 
 def test_importance_puts_members_back_everywhere():
