@@ -230,9 +230,11 @@ def test_two_classes_are_found():
 
 def test_empty_selection_is_explained():
     rng = np.random.default_rng(0)
-    fitted = selector(fdr=0.05).fit(rng.standard_normal((100, 12)), rng.standard_normal(100))
-    assert fitted.result_.selected == []
-    assert "at least 20 features must be selected together" in fitted.result_.reason
+    X, y = rng.standard_normal((100, 12)), rng.standard_normal(100)
+    for copies, needed in ((1, 20), (4, 5)):
+        result = selector(fdr=0.05, copies=copies).fit(X, y).result_
+        assert result.selected == []
+        assert f"at least {needed} features must be selected together" in result.reason
 
 
 def test_assumptions_name_what_is_estimated():
