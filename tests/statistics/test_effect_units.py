@@ -66,7 +66,7 @@ def exact_probabilities(layout, Z, y, *, member_once=True, shared_member=True):
 def sampled_probabilities(design, layout, rounds, seed=1):
     """The same by rounds of sweeps and exchanges of members, with everything else held fixed."""
     rng = RNG(seed)
-    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, layout.units)
+    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, layout.units.of_column)
     found = np.zeros((len(layout.units), layout.members))
     for _ in range(rounds):
         draw = sampler.draw(

@@ -64,7 +64,7 @@ def sampled_probabilities(design, n, noise, variances, shares, sweeps, broken=Fa
     """The same by `EffectSweeps` with everything but the pairs held fixed."""
     rng, p = RNG(1), design.place.shape[1]
     gram = np.diag(np.diag(design.gram)) if broken else design.gram
-    sampler = EffectSweeps(gram, design.correlation, design.place, SETS, Units.single(design.place.shape[1]))
+    sampler = EffectSweeps(gram, design.correlation, design.place, SETS, np.arange(design.place.shape[1]))
     found = np.zeros((p, 2))
     for _ in range(sweeps):
         found += sampler.draw(
@@ -133,7 +133,7 @@ def test_sweeps_are_those_of_the_naive_twin(copies, per_unit):
     design, _, y = small_design(n=200, p=12, copies=copies, units=units)
     rng, n = RNG(2), len(y)
     variances, shares = np.array([0.1, 0.05, 0.02]), np.array([0.6, *[0.4 / len(SETS)] * len(SETS)])
-    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, units)
+    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, units.of_column)
     twin = np.zeros(len(design.gram))
     for _ in range(5):
         order = rng.permuted(np.tile(np.arange(12, dtype=np.int32), (3, 1)), axis=1)

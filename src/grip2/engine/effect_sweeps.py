@@ -20,7 +20,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from grip2.engine.compilation import enable_cache
-from grip2.units import Units
 
 Values = TypeVar("Values", jax.Array, np.ndarray)
 
@@ -48,11 +47,11 @@ class EffectSweeps:
 
     ``gram`` and ``correlation`` are moments per row; their last row and column are zero placeholders for absent basis
     functions. ``place`` (members, p, functions) numbers the basis functions of every column, ``sets`` (sets, functions) says
-    which may act together.
+    which may act together, ``unit`` (p,) is the number of the unit of every column.
     """
 
     def __init__(
-        self, gram: np.ndarray, correlation: np.ndarray, place: np.ndarray, sets: np.ndarray, units: Units
+        self, gram: np.ndarray, correlation: np.ndarray, place: np.ndarray, sets: np.ndarray, unit: np.ndarray
     ) -> None:
         enable_cache()
         self._gram, self._correlation = jnp.asarray(gram, jnp.float32), jnp.asarray(correlation, jnp.float32)
@@ -60,8 +59,8 @@ class EffectSweeps:
         functions = self._place.reshape(len(self._place), -1)
         self._own_gram = self._gram[functions[:, :, None], functions[:, None, :]]  # of the functions of each column
         self._sets = jnp.asarray(sets, jnp.float32)
-        self._unit, self._sizes = jnp.asarray(units.of_column, jnp.int32), jnp.asarray(units.sizes, jnp.float32)
-        nobody = jnp.zeros(len(units), jnp.int32)
+        self._unit, self._sizes = jnp.asarray(unit, jnp.int32), jnp.asarray(np.bincount(unit), jnp.float32)
+        nobody = jnp.zeros(len(self._sizes), jnp.int32)
         nothing = jnp.zeros(len(correlation), jnp.float32)
         self._state = EffectState(nothing, self._correlation, jnp.zeros(place.shape[1], jnp.int32), nobody, nobody)
 

@@ -150,7 +150,7 @@ def _sample(design: _Design, units: Units, n: int, sweeps: int, rng: np.random.G
     effects and shares of the sets of functions.
     """
     size, (members, p, _) = len(design.correlation) - 1, design.place.shape
-    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, units)
+    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, units.of_column)
     noise, variances = 1.0, np.full(FUNCTIONS, EFFECT_VARIANCES / n)
     shares = np.array([0.9, *[0.1 / len(SETS)] * len(SETS)])  # of columns that do not act, and of each set
     in_advance = np.full(len(SETS) + 1, 1.0 / len(SETS))  # columns, as if counted
