@@ -5,7 +5,7 @@
     python benchmarks/real_tables.py --tables real-tables --jobs 2     # about 20 minutes; goes on where it was stopped
 
 chem_proc_yield, meats (with protein as the response, water and fat left out, being parts of the same whole) and mlc_churn
-(without state, 51 values) are from R's modeldata, breast_cancer from scikit-learn. fdr 0.1, everything else with default settings;
+(without state, 51 values) are from R's modeldata, breast_cancer from scikit-learn. fdr 0.1, all else with default settings;
 missing values are filled with medians, text columns are units. Writes ``results/real-tables/trials.csv`` and ``README.md``.
 """
 

@@ -30,7 +30,7 @@ def data(name: str, number: int) -> tuple[np.ndarray, np.ndarray, set[int]]:
         from grip2.datasets import make_hidden_interactions
 
         made = make_hidden_interactions(random_state=number + 1)
-        return made.X, made.y, set(int(j) for j in made.support)
+        return made.X, made.y, {int(j) for j in made.support}
     rng = np.random.default_rng(number)
     X = rng.standard_normal((2000, 200))
     for j in range(1, 200):

@@ -151,18 +151,85 @@ def test_bad_input_is_one_message_and_exit_code_two(capsys, table, tmp_path, cha
     assert not (tmp_path / "result").exists()
 
 
-def test_groups_of_correlated_features_are_one_unit(capsys, table, tmp_path):
+def with_shadow(table):
+    """A column that nearly repeats another one."""
     frame = pd.read_csv(table)
-    frame["shadow"] = frame["gene3"] + 0.01 * np.arange(300) / 300
+    frame["shadow"] = frame["gene3"] + 0.01 * np.random.default_rng(1).standard_normal(len(frame))
     frame.to_csv(table, index=False)
-    code, _, err = select(capsys, table, tmp_path / "result", "--group-threshold", "0.9")
+
+
+def features_of(folder):
+    return json.loads((folder / "selection.json").read_text(encoding="utf-8"))["features"]
+
+
+@pytest.mark.parametrize("extra", [[], ["--group-representatives"]], ids=["all columns", "representatives"])
+def test_groups_of_correlated_features_are_one_unit(capsys, table, tmp_path, extra):
+    with_shadow(table)
+    code, _, err = select(capsys, table, tmp_path / "result", "--group-threshold", "0.9", *extra)
     assert code == 0, err
-    assert "23 features in 22 groups" in err
-    content = json.loads((tmp_path / "result" / "selection.json").read_text())
-    (grouped,) = [feature for feature in content["features"] if len(feature["stands_for"]) > 1]
+    assert ("all its columns" in err) == (not extra)
+    assert ("one column of each is kept" in err) == bool(extra)
+    (grouped,) = [feature for feature in features_of(tmp_path / "result") if "shadow" in feature["stands_for"]]
     assert sorted(grouped["stands_for"]) == ["gene3", "shadow"]
-    assert SelectionResult.from_json(json.dumps(content)).groups[grouped["name"]] == grouped["stands_for"]
-    assert "stands for" in (tmp_path / "result" / "report.html").read_text()
+    content = (tmp_path / "result" / "selection.json").read_text(encoding="utf-8")
+    assert SelectionResult.from_json(content).groups[grouped["name"]] == grouped["stands_for"]
+
+
+def test_groups_from_a_file_and_text_columns_are_units(capsys, table, tmp_path):
+    frame = pd.read_csv(table)
+    rng = np.random.default_rng(2)
+    frame["colour"] = rng.choice(["red", "green", "blue"], len(frame))
+    frame["shape"] = rng.choice(["round", "square", "flat"], len(frame))
+    frame.to_csv(table, index=False)
+    groups = tmp_path / "groups.csv"
+    groups.write_text("column,group\ngene0,pathway\ngene1,pathway\ncolour,looks\nshape,looks\n", encoding="utf-8")
+    code, _, err = select(capsys, table, tmp_path / "plain")
+    assert code == 0, err
+    stands_for = {feature["name"]: feature["stands_for"] for feature in features_of(tmp_path / "plain")}
+    assert len(stands_for["colour"]) == len(stands_for["shape"]) == 2
+    assert not any("=" in name for name in stands_for)
+    code, _, err = select(capsys, table, tmp_path / "grouped", "--groups", str(groups))
+    assert code == 0, err
+    stands_for = {feature["name"]: feature["stands_for"] for feature in features_of(tmp_path / "grouped")}
+    assert stands_for["pathway"] == ["gene0", "gene1"]
+    assert len(stands_for["looks"]) == 4
+    assert "colour" not in stands_for
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("column,group\ngene0,a\nnone,a\n", "'none', which is no column"),
+        ("column,group\ncolour=red,a\n", "one value of 'colour'; name the whole column"),
+        ("gene0,a\n", "expected a header with column,group"),
+    ],
+)
+def test_bad_groups_are_told(capsys, table, tmp_path, text, message):
+    frame = pd.read_csv(table)
+    frame["colour"] = np.random.default_rng(2).choice(["red", "green", "blue"], len(frame), p=[0.2, 0.5, 0.3])
+    frame.to_csv(table, index=False)
+    groups = tmp_path / "groups.csv"
+    groups.write_text(text, encoding="utf-8")
+    code, _, err = select(capsys, table, tmp_path / "out", "--groups", str(groups))
+    assert code == 2
+    assert message in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_copies_are_told_and_can_be_set(capsys, table, tmp_path):
+    code, _, err = select(capsys, table, tmp_path / "auto")
+    assert code == 0
+    assert "knockoff copies of every feature" in err
+    assert "automatic" in err
+    code, _, _ = select(capsys, table, tmp_path / "two", "--copies", "2")
+    assert code == 0
+    assert json.loads((tmp_path / "two" / "selection.json").read_text(encoding="utf-8"))["copies"] == 2
+    page = (tmp_path / "two" / "report.html").read_text(encoding="utf-8")
+    assert "competes with 2 knockoffs" in page
+    for word in ("many", "0", "-1", "1.5"):
+        code, _, err = select(capsys, table, tmp_path / "bad", "--copies", word)
+        assert code == 2
+        assert "copies must be a whole number of at least 1 or 'auto'" in err
 
 
 def test_diagnose_gives_a_verdict(capsys, table, tmp_path):

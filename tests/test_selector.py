@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -327,3 +328,82 @@ def test_a_bad_number_of_processes_is_refused():
     X, y = linear(n=60, p=4, k=2)
     with pytest.raises(Grip2Error, match="n_jobs must be a whole number other than 0, or None, got 0"):
         selector(n_jobs=0).fit(X, y)
+
+
+def few_true(n=500, p=30, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, X[:, :k].sum(axis=1) + rng.standard_normal(n)
+
+
+def test_few_true_features_are_found_with_copies_and_never_with_one():
+    X, y = few_true()
+    one = selector(fdr=0.1, copies=1).fit(X, y).result_
+    automatic = selector(fdr=0.1).fit(X, y).result_
+    assert one.selected == []
+    assert "With more copies fewer features suffice" in one.reason
+    assert set(automatic.selected) >= {"x0", "x1", "x2"}
+    assert automatic.copies == 5
+    assert automatic.copies_reason.startswith("automatic")
+    assert "(5 x " in automatic.reason
+    assert any("5 knockoff copies are exchangeable" in sentence for sentence in automatic.assumptions)
+    assert automatic.knockoff_quality.mean_correlation > one.knockoff_quality.mean_correlation
+
+
+def test_groups_are_selected_as_wholes_and_all_their_columns_kept():
+    rng = np.random.default_rng(1)
+    X, y = few_true(p=12, k=1)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(12)])
+    frame["c1"] = 0.95 * frame["c0"] + 0.3 * rng.standard_normal(len(frame))
+    groups = {"pair": ["c0", "c1"], "rest": ["c4", "c7", "c9"]}
+    fitted = selector(fdr=0.3, groups=groups, copies=4).fit(frame, y)
+    assert fitted.result_.feature_names == ("pair", "c2", "c3", "rest", "c5", "c6", "c8", "c10", "c11")
+    assert fitted.result_.selected == ["pair"]
+    assert list(fitted.get_feature_names_out()) == ["c0", "c1"]
+    assert fitted.transform(frame).shape == (500, 2)
+    assert fitted.result_.groups["rest"] == ["c4", "c7", "c9"]
+    assert any("answer for the group" in sentence for sentence in fitted.result_.assumptions)
+    labels = ["pair", "pair", *(None if j not in (4, 7, 9) else "rest" for j in range(2, 12))]
+    np.testing.assert_array_equal(clone(fitted).set_params(groups=labels).fit(frame, y).W_, fitted.W_)
+
+
+def test_single_groups_change_nothing():
+    X, y = linear()
+    plain = selector().fit(X, y)
+    np.testing.assert_array_equal(selector(groups=[f"x{j}" for j in range(30)]).fit(X, y).W_, plain.W_)
+
+
+def test_fixed_x_knockoffs_have_one_copy():
+    X, y = linear()
+    result = selector(knockoffs=FixedXKnockoffs()).fit(X, y).result_
+    assert (result.copies, result.copies_reason) == (1, "this kind of knockoffs exists in one copy only")
+    with pytest.raises(Grip2Error, match="one copy"):
+        selector(knockoffs=FixedXKnockoffs(), copies=3).fit(X, y)
+
+
+def test_one_group_of_everything_is_refused():
+    X, y = linear()
+    with pytest.raises(Grip2Error, match="groups put all columns into 'all'"):
+        selector(groups=["all"] * 30).fit(X, y)
+
+
+def test_draws_report_how_often_each_feature_is_selected():
+    X, y = few_true()
+    result = selector(fdr=0.1, n_draws=4).fit(X, y).result_
+    assert set(result.selected) >= {"x0", "x1", "x2"}
+    assert result.frequency is not None
+    assert (result.frequency[:3] == 1).all()
+    assert set(np.round(4 * result.frequency).astype(int)) <= set(range(5))
+    assert (result.to_frame()["frequency"] >= 0).all()
+
+
+def test_draws_on_an_executor_are_those_of_one_process():
+    X, y = few_true()
+    alone = selector(n_draws=3).fit(X, y)
+    with ThreadPoolExecutor(2) as executor:
+        steps = []
+        spread = selector(n_draws=3).fit(
+            X, y, executor=executor, progress=lambda done, total: steps.append(done / total)
+        )
+    np.testing.assert_array_equal(alone.W_, spread.W_)
+    assert steps[-1] == 1

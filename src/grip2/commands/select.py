@@ -58,7 +58,7 @@ def run(
             selector.set_params(groups=grouped.groups or None)
             result = selector.fit(grouped.X, prepared.y, progress=progress, executor=executor).result_
             if grouped.left_out:
-                result = replace(result, groups={**grouped.left_out, **result.groups})
+                result = replace(result, groups={**result.groups, **grouped.left_out})
         notice(f"{target} is taken for {result.response}")
         notice(f"knockoff copies of every feature: {result.copies} ({result.copies_reason})")
         folder.write(result_files(result, title=f"{table.path.name}: what explains {target}?", notes=prepared.notices))
