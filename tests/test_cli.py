@@ -58,7 +58,9 @@ def test_select_writes_three_files_that_round_trip(capsys, table, tmp_path):
     text = (tmp_path / "result" / "selection.json").read_text()
     content = json.loads(text)
     assert set(content["selected"]) >= {f"gene{j}" for j in range(10)}
-    assert set(content["features"][0]) == {"name", "W", "q_value", "selected", "original", "knockoff"}
+    assert set(content["features"][0]) == {
+        "name", "W", "q_value", "selected", "original", "knockoff", "stands_for"
+    }  # fmt: skip
     assert SelectionResult.from_json(text).to_json() == text
     frame = pd.read_csv(tmp_path / "result" / "selection.csv")
     assert frame["name"].tolist() == SelectionResult.from_json(text).to_frame()["name"].tolist()

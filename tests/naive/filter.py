@@ -26,7 +26,7 @@ def estimate(W, t, offset, copies):
 
 def threshold(W, fdr, offset, copies=1):
     for t in sorted(abs(w) for w in W if w != 0):
-        if estimate(W, t, offset, copies) <= fdr:
+        if any(w >= t for w in W) and estimate(W, t, offset, copies) <= fdr:
             return t
     return np.inf
 

@@ -8,7 +8,7 @@ import numpy as np
 def stopping_threshold(W, level, copies):
     for t in sorted(abs(w) for w in W if w != 0):
         n_positive, n_negative = sum(w >= t for w in W), sum(w <= -t for w in W)
-        if n_negative == 0 or (1 + n_negative) / (copies * max(1, n_positive)) <= level:
+        if n_negative == 0 or (n_positive > 0 and (1 + n_negative) / (copies * n_positive) <= level):
             return t
     return np.inf
 

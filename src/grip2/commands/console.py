@@ -97,20 +97,17 @@ def _selection_table(result: SelectionResult) -> Table:
     table = Table(
         title=f"{len(frame)} of {len(result.W)} features selected at fdr {result.fdr:g}", title_justify="left"
     )
-    table.add_column("feature")
+    table.add_column("feature", overflow="fold")
     of_knockoff = "of its knockoff" if result.copies == 1 else "of its best knockoff"
-    for heading in ("W", "q-value", "importance", of_knockoff, *(["e-value", "in draws"] if with_e else [])):
+    for heading in ("W", "q-value", *(["e-value", "in draws"] if with_e else ["importance", of_knockoff])):
         table.add_column(heading, justify="right")
     for row in frame.head(MAX_ROWS_SHOWN).to_dict("records"):
-        cells = [
-            f"{row['W']:.4g}",
-            f"{row['q_value']:.3g}",
-            f"{row['original']:.4g}",
-            f"{row['knockoff']:.4g}",
-        ]
-        table.add_row(
-            Text(str(row["name"])), *cells, *([f"{row['e_value']:.3g}", f"{row['frequency']:.0%}"] if with_e else [])
+        last = (
+            [f"{row['e_value']:.3g}", f"{row['frequency']:.0%}"]
+            if with_e
+            else [f"{row['original']:.4g}", f"{row['knockoff']:.4g}"]
         )
+        table.add_row(Text(str(row["name"])), f"{row['W']:.4g}", f"{row['q_value']:.3g}", *last)
     if len(frame) > MAX_ROWS_SHOWN:
         table.caption = f"and {len(frame) - MAX_ROWS_SHOWN} more in selection.csv"
     return table

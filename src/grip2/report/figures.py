@@ -37,9 +37,7 @@ def statistics_figure(result: SelectionResult) -> Figure:
             axes.text(len(order) - 0.4, result.threshold, "threshold", ha="right", va="bottom", fontsize=8)
         shown = f"the {len(order)} largest of {len(result.W)}" if len(result.W) > len(order) else "all"
         axes.set_xlabel(f"features by |W| ({shown})")
-        axes.set_ylabel(
-            "W  (feature minus knockoff)" if result.copies == 1 else "W  (winner minus median of the others)"
-        )
+        axes.set_ylabel("W  (feature minus knockoff)" if result.copies == 1 else "W  (winner minus median)")
         axes.set_xticks(
             range(len(order)), [result.feature_names[j] for j in order], rotation=90, fontsize=6.5, parse_math=False
         )
