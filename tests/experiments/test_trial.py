@@ -192,3 +192,67 @@ settings = { omega = [1e-2, 1e-1], steps = 50, hidden = 4, depth = 1 }
     assert names == ["cells", "best", "fdr"], "no figure: one number of rows"
     linear = table[(table["family"] == "linear") & (table["target_fdr"] == 0.3)].set_index("method")
     assert linear.loc["lcd", "power"] > linear.loc["guess", "power"]
+
+
+def test_copies_lower_the_threshold_of_a_trial(tmp_path):
+    text = """
+name = "few"
+seed = 2
+trials = 3
+fdr = [0.1]
+[[data]]
+source = "family"
+n = 400
+p = 20
+n_signals = 4
+snr = 2.0
+copies = [1, 5]
+[[method]]
+name = "lcd"
+"""
+    plan = parse_plan(text)
+    one, five = plan.designs
+    assert one.key == replace(one, copies=1).key != five.key
+    assert one.data_key == five.data_key
+    tables = trial_tables(plan.seed, five, (0,), None)
+    assert tables.tables[0].Xk.shape == (5, 400, 20)
+    assert np.array_equal(tables.tables[0].X, trial_tables(plan.seed, one, (0,), None).tables[0].X)
+    with Store(tmp_path) as store:
+        store.begin_run(plan.name, text, {})
+        for task in missing_tasks(plan, store):
+            result = run_task(task)
+            assert result.rows[0].status == "done", result.rows[0].error
+            store.write(result.rows, result.design)
+        table = summary_table(plan, store).set_index("copies")
+    assert table.loc[1, "power"] == 0.0, "four features are fewer than the ten that one copy needs"
+    assert table.loc[5, "power"] > 0.9
+
+
+def test_units_of_a_source_are_selected_as_wholes(tmp_path):
+    home = write_class(tmp_path, WIDE, FOLD)
+    columns = """
+name = "units"
+trials = 1
+[[data]]
+source = "hiv"
+drug_class = "NRTI"
+drug = "3TC"
+knockoffs = "gaussian"
+grouped = GROUPED
+copies = 2
+[[method]]
+name = "lcd"
+"""
+    plain, grouped = (parse_plan(columns.replace("GROUPED", word)).designs[0] for word in ("false", "true"))
+    assert plain.key != grouped.key
+    single, whole = (trial_tables(0, design, (0,), home) for design in (plain, grouped))
+    assert single.units.all_single
+    assert len(whole.units) == len(set(single.design.units)) < len(single.design.units)
+    assert list(whole.design.units) == list(dict.fromkeys(single.design.units))
+    assert whole.design.p == single.design.p == whole.units.n_columns
+    for design in (plain, grouped):
+        task = Task(parse_plan(columns.replace("GROUPED", str(design.grouped).lower())), None, (0,), (0,), home)
+        (cell,) = task.plan.cells()
+        (row,) = run_task(replace(task, cell=cell)).rows
+        assert row.status == "done", row.error
+        assert len(row.W) == (len(whole.units) if design.grouped else single.design.p)
