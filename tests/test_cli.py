@@ -271,6 +271,21 @@ def test_draws_and_offset(capsys, table, tmp_path):
     assert any("modified" in sentence for sentence in content["assumptions"])
 
 
+def test_draws_run_on_a_dask_cluster(capsys, table, tmp_path):
+    pytest.importorskip("distributed", reason="Dask is not installed (grip2[dask])")
+    from tests.experiments.dask_cluster import cluster
+
+    code, _, err = select(capsys, table, tmp_path / "here", "--draws", "3")
+    assert code == 0, err
+    with cluster(tmp_path, workers=2) as (address, _):
+        code, _, err = select(capsys, table, tmp_path / "there", "--draws", "3", "--scheduler", address)
+        assert code == 0, err
+        code, _, err = select(capsys, table, tmp_path / "both", "--draws", "3", "--scheduler", address, "--jobs", "2")
+        assert code == 2
+        assert "not both" in err
+    assert features_of(tmp_path / "here") == features_of(tmp_path / "there")
+
+
 def test_control_c_ends_a_selection_and_writes_nothing(table, tmp_path):
     """An interrupt during training, wherever it strikes: exit code 130, one line, no folder."""
     words = ["select", str(table), "--target", "y", "--out", str(tmp_path / "deep" / "result"), "--draws", "500"]
