@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ COPIES_MAX = 5
 # Entries of the table of all members, and columns in it, beyond which copies cost more time than they are worth.
 ENTRIES_MAX = 60_000_000
 COLUMNS_MAX = 6_000
+# Fewer copies are drawn where features and their knockoffs would have a mean correlation above this only because of them.
+TOO_ALIKE = 0.95
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,19 @@ def check_copies(copies: Any, who: str) -> None:
         raise Grip2Error(f"{who}: copies must be a whole number of at least 1 or 'auto', got {copies!r}.")
 
 
-def choose_copies(copies: Any, *, fdr: float, n_rows: int, n_columns: int, draws_copies: bool) -> CopiesChoice:
-    """The number of copies asked for, or the automatic one for a table of this size."""
+def choose_copies(
+    copies: Any,
+    *,
+    fdr: float,
+    n_rows: int,
+    n_columns: int,
+    draws_copies: bool,
+    mean_correlation: Callable[[int], float] | None = None,
+) -> CopiesChoice:
+    """The number of copies asked for, or the automatic one for a table of this size.
+
+    ``mean_correlation`` of features with their own knockoffs, for a number of copies: what S loses by more of them.
+    """
     if copies != AUTOMATIC:
         return CopiesChoice(int(copies), "given")
     if not draws_copies:
@@ -49,11 +63,13 @@ def choose_copies(copies: Any, *, fdr: float, n_rows: int, n_columns: int, draws
     wanted = max(1, min(COPIES_MAX, math.ceil(round(1 / (FEWEST_WANTED * fdr), 9))))
     affordable = max(1, min(ENTRIES_MAX // (n_rows * n_columns), COLUMNS_MAX // n_columns) - 1)
     chosen = min(wanted, affordable)
-    fewest = fewest_selected(fdr, chosen)
-    text = f"automatic: with {_copies(chosen)} at fdr {fdr:g} as few as {fewest} can be selected"
-    if chosen < wanted:
-        text += f" ({wanted} copies of {n_rows} x {n_columns} values would cost too much time and memory)"
-    return CopiesChoice(chosen, text)
+    why_fewer = f" ({wanted} copies of {n_rows} x {n_columns} values would cost too much time and memory)"
+    if mean_correlation is not None and chosen > 1 and mean_correlation(chosen) > TOO_ALIKE >= mean_correlation(1):
+        why_fewer = f" (with {_copies(chosen)} features and knockoffs would be too much alike)"
+        while mean_correlation(chosen) > TOO_ALIKE:
+            chosen -= 1
+    text = f"automatic: with {_copies(chosen)} at fdr {fdr:g} as few as {fewest_selected(fdr, chosen)} can be selected"
+    return CopiesChoice(chosen, text + (why_fewer if chosen < wanted else ""))
 
 
 def _copies(count: int) -> str:

@@ -126,7 +126,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else self.copies, groups=groups)
         sampler.fit(X) if groups is None else sampler.fit(X, groups=groups)
         copies = choose_copies(
-            self.copies, fdr=self.fdr, n_rows=len(X), n_columns=X.shape[1], draws_copies=sampler.draws_copies
+            self.copies,
+            fdr=self.fdr,
+            n_rows=len(X),
+            n_columns=X.shape[1],
+            draws_copies=sampler.draws_copies,
+            mean_correlation=lambda m: float(sampler.own_correlation(m).mean()),
         )
         importances = draw_importances(
             statistic,
