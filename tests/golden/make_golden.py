@@ -18,6 +18,7 @@ import numpy as np
 from grip2 import KnockoffSelector
 from grip2.statistics import GRIP2, LassoCurves, Staged
 from grip2.statistics.registry import STATISTICS
+from grip2.units import Units
 
 FILE = Path(__file__).with_name("W.json")
 
@@ -63,6 +64,18 @@ def _selected(table: str) -> np.ndarray:
     return KnockoffSelector(copies=1, random_state=4).fit(*TABLES[table]()).W_
 
 
+def _selected_by_default() -> np.ndarray:
+    return KnockoffSelector(random_state=4).fit(*continuous()).W_
+
+
+def _scored_units(statistic) -> np.ndarray:
+    """Three copies, units of one, two and three columns."""
+    X, y = continuous(5)
+    copies = np.stack([continuous(seed)[0] for seed in (6, 7, 8)])
+    units = Units.from_labels([0, 1, 1, 2, 3, 3, 3, 4, 5, 6, 7, 5])
+    return statistic.importance(X, copies, y, rng=np.random.default_rng(4), units=units).W
+
+
 def _scored(statistic, task: str = "regression") -> np.ndarray:
     X, y = continuous(5)
     Xk = continuous(6)[0]
@@ -75,6 +88,9 @@ def cases() -> dict[str, Callable[[], np.ndarray]]:
     found: dict[str, Callable[[], np.ndarray]] = {}
     for table in TABLES:
         found[f"KnockoffSelector(copies=1), {table}"] = lambda table=table: _selected(table)
+    found["KnockoffSelector(), continuous"] = _selected_by_default
+    for name in ("lcd", "effects", "grip2", "staged"):
+        found[f"{name}, 3 copies of units"] = lambda name=name: _scored_units(short(STATISTICS.create(name)))
     for setting in PAPER:
         few = {"steps": 100, "hidden": 16 if setting != "hiv" else 1}
         found[f"GRIP2.paper({setting!r})"] = lambda s=setting, f=few: _scored(GRIP2.paper(s).set_params(**f))
