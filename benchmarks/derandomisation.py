@@ -4,8 +4,8 @@
 
 For every setting and number of copies so many data sets; on each, three seeds of ten draws: exact Gaussian knockoffs (the true
 covariance, s by MVR), scored by lasso coefficients at the cross-validated penalty (lcd). The W are kept in the folder, so that
-a run that was interrupted goes on where it stopped. Writes ``inner_levels.csv``, ``null_sums.csv`` and ``closure.csv`` to
-``results/derandomisation`` and prints the tables of its README, which has the commands and numbers of data sets of the results
+a run that was interrupted goes on where it stopped. Writes ``inner_levels.csv``, ``majority.csv``, ``null_sums.csv`` and
+``closure.csv`` to ``results/derandomisation`` and prints the tables of its README, which has the commands and numbers of data sets of the results
 that are there. ``--evaluate`` uses the data sets that are in the folder.
 """
 
@@ -159,6 +159,17 @@ def evaluations(W: np.ndarray, true: np.ndarray, copies: int) -> Iterator[dict[s
                 }
 
 
+def majorities(W: np.ndarray, true: np.ndarray, copies: int) -> Iterator[dict[str, object]]:
+    """Ten draws at half the level where a unit must be above the threshold in a share of them to count."""
+    for share in (0.0, 0.3, 0.5, 0.7):
+        selections = []
+        for draws in W:
+            e = np.array([e_values_at(no_copy_left(draw, 0.5 * FDR, copies), draw, copies) for draw in draws])
+            often = np.mean(e > 0, axis=0) >= share
+            selections.append(e_benjamini_hochberg(np.where(often, e.mean(axis=0), 0.0), FDR))
+        yield {"share": share, **scores_of(selections, true)}
+
+
 def null_sums(replicates: int = 10_000) -> Iterator[dict[str, object]]:
     """Mean of the sum of null e-values over p, which e-BH needs to be at most 1: signs drawn directly, level 0.1."""
     for copies in (1, 3, 5):
@@ -283,16 +294,18 @@ def main() -> None:
                     draws_of(SETTINGS[name], copies, seed, options.draws_folder, name)
     if options.only_draw:
         return
-    levels, closed = [], []
+    levels, closed, often = [], [], []
     for name, copies, seed, W, true in saved(options.draws_folder):
         key = {"setting": name, "copies": copies, "data_set": seed}
         levels += [{**key, **row} for row in evaluations(W, true, copies)]
+        often += [{**key, **row} for row in majorities(W, true, copies)]
         if SETTINGS[name].n_true < 10:
             closed += [{**key, **row} for row in closures(W, true, copies)]
     RESULTS.mkdir(exist_ok=True)
     measures = ["power", "fdp", "jaccard", "empty"]
     table = means(pd.DataFrame(levels), ["setting", "copies", "draws", "threshold", "share"], [*measures, "unanimous"])
     table.to_csv(RESULTS / "inner_levels.csv", index=False)
+    means(pd.DataFrame(often), ["setting", "copies", "share"], measures).to_csv(RESULTS / "majority.csv", index=False)
     means(pd.DataFrame(closed), ["setting", "copies", "share", "rule"], measures).to_csv(
         RESULTS / "closure.csv", index=False
     )

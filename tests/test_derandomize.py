@@ -204,3 +204,17 @@ def test_level_is_checked():
         mean_e_values([np.ones(3)], 1.2)
     with pytest.raises(ValueError, match="copies must be"):
         mean_e_values([np.ones(3)], 0.1, copies=0)
+
+
+def test_a_unit_that_few_draws_find_counts_for_nothing():
+    """Large e-values of single draws would carry it: with five copies one draw in ten is enough for e-BH."""
+    often, seldom = np.full(20, 0.1), np.full(20, 0.1)
+    often[:4], seldom[:8] = 5.0, 5.0
+    draws = [often] * 7 + [seldom] * 3
+    single = np.array([e_values(W, inner_level(0.1), 5) for W in draws])
+    assert (single.mean(axis=0)[4:8] > 0).all()
+    assert e_benjamini_hochberg(single.mean(axis=0), 0.1)[:8].all()
+    e = mean_e_values(draws, 0.1, 5)
+    np.testing.assert_array_equal(e > 0, np.arange(20) < 4)
+    assert (e <= single.mean(axis=0)).all(), "e-values may be lowered, never raised"
+    np.testing.assert_array_equal(e_q_values(draws, 5) < 1, np.arange(20) < 4)

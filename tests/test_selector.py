@@ -407,3 +407,12 @@ def test_draws_on_an_executor_are_those_of_one_process():
         )
     np.testing.assert_array_equal(alone.W_, spread.W_)
     assert steps[-1] == 1
+
+
+def test_an_empty_selection_of_columns_that_are_too_much_alike_points_at_groups():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((200, 1)) + 0.05 * rng.standard_normal((200, 12))
+    result = selector(fdr=0.1).fit(X, rng.standard_normal(200)).result_
+    assert result.selected == []
+    assert "--group-threshold" in result.reason
+    assert "--group-threshold" not in selector(fdr=0.1).fit(rng.standard_normal((200, 12)), X[:, 0]).result_.reason

@@ -20,7 +20,9 @@ Given all ``|W_j|``, the signs of null units are independent and positive with p
    ``V+ / (1 + V-)`` is expected to stay as it is (to fall, if V- = 0): it is a supermartingale.
 3. T is a stopping time: whether to stop at t depends on the two counts at t alone.
 
-So ``E sum_{j null} e_j <= m p E [V+(T) / (1 + V-(T))] <= p``. A rule that looks at the sign of the next unit is not a stopping
+So ``E sum_{j null} e_j <= m p E [V+(T) / (1 + V-(T))] <= p``. A unit that is below the threshold in more than half of the draws
+counts with a mean e-value of zero. That only lowers e-values, so it costs no guarantee, and it keeps units of single draws out of
+a selection that is made to be steady. A rule that looks at the sign of the next unit is not a stopping
 time: "the r-th largest positive W_j" is of this kind, and with it the sum over null units alone is about r / (r - 1) times p.
 """
 
@@ -38,6 +40,8 @@ LEVELS = np.round(np.arange(0.005, 1.0, 0.005), 3)
 # Level of a draw's threshold, as a share of the final fdr. A unit that is found in a share f of the draws passes e-BH if f is
 # at least about this share. Studied in results/derandomisation.
 INNER_SHARE = 0.5
+# Share of the draws in which a unit must be above the threshold to count at all.
+MAJORITY = 0.5
 
 
 def stopping_thresholds(W: np.ndarray, levels: np.ndarray, copies: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -67,7 +71,7 @@ def inner_level(fdr: float) -> float:
 def mean_e_values(draws: Sequence[np.ndarray], fdr: float, copies: int = 1, level: float | None = None) -> np.ndarray:
     """(units,) mean e-values over draws for a final ``fdr``; each draw is thresholded at ``level`` (`inner_level` by default)."""
     level = inner_level(fdr) if level is None else level
-    return np.asarray(np.mean([e_values(W, level, copies) for W in draws], axis=0))
+    return _mean_where_found_often(np.array([e_values(W, level, copies) for W in draws]))
 
 
 def e_benjamini_hochberg(e: np.ndarray, fdr: float) -> np.ndarray:
@@ -82,7 +86,7 @@ def e_q_values(draws: Sequence[np.ndarray], copies: int = 1, grid: np.ndarray = 
     The e-values depend on the level, so the procedure is repeated at each.
     """
     inner = np.array([inner_level(fdr) for fdr in grid])
-    means = np.mean([_e_values_at(W, inner, copies) for W in draws], axis=0)
+    means = _mean_where_found_often(np.array([_e_values_at(W, inner, copies) for W in draws]))
     q = np.ones(len(draws[0]))
     for fdr, e in zip(grid[::-1], means[::-1], strict=True):
         q[e_benjamini_hochberg(e, fdr)] = fdr
@@ -105,6 +109,11 @@ def selection_frequency(draws: Sequence[np.ndarray], fdr: float, copies: int = 1
     """(units,) share of the draws in which the filter at ``fdr``, applied to that draw alone, selects the unit."""
     selected = [select(W, knockoff_threshold(W, fdr, offset, copies)) for W in draws]
     return np.asarray(np.mean(selected, axis=0))
+
+
+def _mean_where_found_often(e: np.ndarray) -> np.ndarray:
+    """Means over draws, the first axis; zero where fewer than half of the draws have a positive e-value."""
+    return np.where(np.mean(e > 0, axis=0) >= MAJORITY, e.mean(axis=0), 0.0)
 
 
 def _e_values_at(W: np.ndarray, levels: np.ndarray, copies: int) -> np.ndarray:

@@ -11,6 +11,9 @@ from grip2.knockoffs import KnockoffSampler
 from grip2.responses import Response
 from grip2.statistics.base import Statistic
 
+# From this mean correlation of columns with their own knockoffs on, an empty selection is put down to it.
+ALIKE = 0.9
+
 
 def reason_for(
     W: np.ndarray,
@@ -22,10 +25,14 @@ def reason_for(
     offset: int,
     n_draws: int,
     copies: int,
+    own_correlation: float = 0.0,
 ) -> str:
-    """Why these units were selected, or why none were and what would change that."""
+    """Why these units were selected, or why none were and what would change that.
+
+    ``own_correlation`` is the mean correlation of columns with their own knockoffs.
+    """
     if n_draws > 1:
-        return _reason_for_draws(W, q, selected, fdr, n_draws, copies)
+        return _reason_for_draws(W, q, selected, fdr, n_draws, copies) + _alike(selected, own_correlation)
     if selected.any():
         count, beaten = int(selected.sum()), int(np.sum(W <= -threshold))
         divisor = f"({copies} x {count})" if copies > 1 else f"{count}"
@@ -49,7 +56,18 @@ def reason_for(
     else:
         parts.append(f"{positive} of {len(W)} features had W > 0.")
     parts.append(_what_would_select(W, offset, copies))
-    return " ".join(parts)
+    return " ".join(parts) + _alike(selected, own_correlation)
+
+
+def _alike(selected: np.ndarray, own_correlation: float) -> str:
+    """What to do where nothing was selected because columns can hardly be told apart."""
+    if selected.any() or own_correlation < ALIKE:
+        return ""
+    return (
+        f" Columns have a mean correlation of {own_correlation:.2f} with their own knockoffs, because they are strongly correlated "
+        "with each other: no method can tell them apart. Select groups of correlated columns instead "
+        "(--group-threshold 0.9, or groups=)."
+    )
 
 
 def _features(count: int) -> str:

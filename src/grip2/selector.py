@@ -231,6 +231,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     ) -> SelectionResult:
         draws = [importance.W for importance in importances]
         W, copies = np.mean(draws, axis=0), choice.copies
+        quality = _quality(sampler, copies)
         e = frequency = None
         if self.n_draws == 1:
             threshold = knockoff_threshold(W, self.fdr, self.offset, copies)
@@ -251,7 +252,15 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             offset=self.offset,
             threshold=threshold,
             reason=reason_for(
-                W, q, selected, threshold, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws, copies=copies
+                W,
+                q,
+                selected,
+                threshold,
+                fdr=self.fdr,
+                offset=self.offset,
+                n_draws=self.n_draws,
+                copies=copies,
+                own_correlation=quality.mean_correlation,
             ),
             assumptions=tuple(
                 assumptions_behind(
@@ -265,7 +274,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 )
             ),
             facts=importances[0].facts,
-            knockoff_quality=_quality(sampler, copies),
+            knockoff_quality=quality,
             settings=self._settings(statistic, sampler),
             task=response.task,
             response=response.describe(),
