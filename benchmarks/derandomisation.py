@@ -5,8 +5,8 @@
 For every setting and number of copies so many data sets; on each, three seeds of ten draws: exact Gaussian knockoffs (the true
 covariance, s by MVR), scored by lasso coefficients at the cross-validated penalty (lcd). The W are kept in the folder, so that
 a run that was interrupted goes on where it stopped. Writes ``inner_levels.csv``, ``majority.csv``, ``null_sums.csv`` and
-``closure.csv`` to ``results/derandomisation`` and prints the tables of its README, which has the commands and numbers of data sets of the results
-that are there. ``--evaluate`` uses the data sets that are in the folder.
+``closure.csv`` to ``results/derandomisation`` and prints the tables of its README, which has the commands and numbers of data
+sets of the results that are there. ``--evaluate`` uses the data sets that are in the folder.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ def test_level_is_checked():
 
 def test_a_unit_that_few_draws_find_counts_for_nothing():
     """Large e-values of single draws would carry it: with five copies one draw in ten is enough for e-BH."""
-    often, seldom = np.full(20, 0.1), np.full(20, 0.1)
+    often, seldom = np.full(20, -0.1), np.full(20, -0.1)
     often[:4], seldom[:8] = 5.0, 5.0
     draws = [often] * 7 + [seldom] * 3
     single = np.array([e_values(W, inner_level(0.1), 5) for W in draws])
