@@ -41,24 +41,6 @@ def test_large_tables_get_fewer_copies_and_say_why():
     assert automatic(n_columns=100_000).copies == 1
 
 
-@pytest.mark.parametrize(
-    ("correlations", "chosen"),
-    [((0.5, 0.6, 0.7, 0.75, 0.8), 5), ((0.9, 0.93, 0.94, 0.955, 0.96), 3), ((0.97, 0.98, 0.99, 0.99, 0.99), 5)],
-    ids=["little loss", "too much", "alike in any case"],
-)
-def test_copies_that_would_make_knockoffs_too_much_alike_are_not_drawn(correlations, chosen):
-    choice = choose_copies(
-        AUTOMATIC,
-        fdr=0.1,
-        n_rows=500,
-        n_columns=30,
-        draws_copies=True,
-        mean_correlation=lambda copies: correlations[copies - 1],
-    )
-    assert choice.copies == chosen
-    assert ("too much alike" in choice.reason) == (chosen < 5)
-
-
 def test_the_response_has_no_part_in_it():
     assert not {"y", "response", "W", "importance"} & set(inspect.signature(choose_copies).parameters)
 

@@ -1,15 +1,21 @@
 """How many knockoff copies to draw together: from the table, the target rate and the cost, never from the response.
 
 At fdr q the filter needs at least ``1 / (m q)`` selections (`grip2.filter`): with one copy and q = 0.1 ten, so that four true
-features are never selected however strong they are. More copies lower that number. Their price is that each knockoff must
-resemble its original more, and that models are fitted to ``1 + m`` tables instead of two.
+features are never selected however strong they are. More copies lower that number. Their price:
+
+- Time: models are fitted to ``1 + m`` tables instead of two.
+- A true feature that is weak must beat m knockoffs. Where very many features are true, one copy finds more (`results/copies`).
+- Each knockoff must resemble its original more, but not by much: if S is feasible for one copy, ``(m + 1)/(2 m) S`` is for m, so
+  that S loses at most 40 % of its size for five copies, on any table. That is why the loss does not decide.
+
+How many features are true cannot be asked before the selection is made, so the rule takes the side of small selections: enough
+copies that two features can be selected, where one copy needs ten.
 """
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +30,6 @@ COPIES_MAX = 5
 # Entries of the table of all members, and columns in it, beyond which copies cost more time than they are worth.
 ENTRIES_MAX = 60_000_000
 COLUMNS_MAX = 6_000
-# Fewer copies are drawn where features and their knockoffs would have a mean correlation above this only because of them.
-TOO_ALIKE = 0.95
 
 
 @dataclass(frozen=True)
@@ -43,19 +47,8 @@ def check_copies(copies: Any, who: str) -> None:
         raise Grip2Error(f"{who}: copies must be a whole number of at least 1 or 'auto', got {copies!r}.")
 
 
-def choose_copies(
-    copies: Any,
-    *,
-    fdr: float,
-    n_rows: int,
-    n_columns: int,
-    draws_copies: bool,
-    mean_correlation: Callable[[int], float] | None = None,
-) -> CopiesChoice:
-    """The number of copies asked for, or the automatic one for a table of this size.
-
-    ``mean_correlation`` of features with their own knockoffs, for a number of copies: what S loses by more of them.
-    """
+def choose_copies(copies: Any, *, fdr: float, n_rows: int, n_columns: int, draws_copies: bool) -> CopiesChoice:
+    """The number of copies asked for, or the automatic one for a table of this size."""
     if copies != AUTOMATIC:
         return CopiesChoice(int(copies), "given")
     if not draws_copies:
@@ -63,13 +56,11 @@ def choose_copies(
     wanted = max(1, min(COPIES_MAX, math.ceil(round(1 / (FEWEST_WANTED * fdr), 9))))
     affordable = max(1, min(ENTRIES_MAX // (n_rows * n_columns), COLUMNS_MAX // n_columns) - 1)
     chosen = min(wanted, affordable)
-    why_fewer = f" ({wanted} copies of {n_rows} x {n_columns} values would cost too much time and memory)"
-    if mean_correlation is not None and chosen > 1 and mean_correlation(chosen) > TOO_ALIKE >= mean_correlation(1):
-        why_fewer = f" (with {_copies(chosen)} features and knockoffs would be too much alike)"
-        while mean_correlation(chosen) > TOO_ALIKE:
-            chosen -= 1
-    text = f"automatic: with {_copies(chosen)} at fdr {fdr:g} as few as {fewest_selected(fdr, chosen)} can be selected"
-    return CopiesChoice(chosen, text + (why_fewer if chosen < wanted else ""))
+    fewest = fewest_selected(fdr, chosen)
+    text = f"automatic: with {_copies(chosen)} at fdr {fdr:g} as few as {fewest} can be selected"
+    if chosen < wanted:
+        text += f" ({wanted} copies of {n_rows} x {n_columns} values would cost too much time and memory)"
+    return CopiesChoice(chosen, text)
 
 
 def _copies(count: int) -> str:

@@ -65,8 +65,8 @@ def _alike(selected: np.ndarray, own_correlation: float) -> str:
         return ""
     return (
         f" Columns have a mean correlation of {own_correlation:.2f} with their own knockoffs, because they are strongly "
-        "correlated with each other: no method can tell them apart. Select groups of correlated columns instead "
-        "(--group-threshold 0.9, or groups=)."
+        "correlated with each other: no method can tell them apart. Select groups of correlated columns, or larger groups "
+        "(--group-threshold 0.8, or groups=)."
     )
 
 

@@ -131,7 +131,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             n_rows=len(X),
             n_columns=X.shape[1],
             draws_copies=sampler.draws_copies,
-            mean_correlation=lambda m: float(sampler.own_correlation(m).mean()),
         )
         importances = draw_importances(
             statistic,
