@@ -23,8 +23,13 @@ def test_a_number_is_taken_as_it_is():
 @pytest.mark.parametrize("fdr", [0.05, 0.1, 0.2])
 def test_few_features_can_be_selected_from_an_ordinary_table(fdr):
     choice = automatic(fdr)
-    assert fewest_selected(fdr, choice.copies) <= (4 if fdr < 0.1 else 2)
+    assert fewest_selected(fdr, choice.copies) == 2
     assert str(fewest_selected(fdr, choice.copies)) in choice.reason
+
+
+def test_wide_tables_have_at_most_five_copies_at_small_levels():
+    counts = [automatic(0.05, n_columns=p).copies for p in (30, 109, 150, 500, 2000)]
+    assert counts == [10, 10, 7, 5, 2]
 
 
 def test_one_copy_where_the_sampler_has_no_more():

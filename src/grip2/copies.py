@@ -24,9 +24,11 @@ from grip2.filter import fewest_selected
 
 AUTOMATIC = "auto"
 
-# Enough copies that so few features can be selected, but no more than this many (`results/copies`).
+# Enough copies that so few features can be selected, but no more than so many (`results/copies`).
 FEWEST_WANTED = 2
-COPIES_MAX = 5
+COPIES_MAX = 10
+# More than so many only while the table of all members has no more columns than this.
+COPIES_OF_WIDE_TABLES, NARROW_COLUMNS = 5, 1_200
 # Entries of the table of all members, and columns in it, beyond which copies cost more time than they are worth.
 ENTRIES_MAX = 60_000_000
 COLUMNS_MAX = 6_000
@@ -53,7 +55,8 @@ def choose_copies(copies: Any, *, fdr: float, n_rows: int, n_columns: int, draws
         return CopiesChoice(int(copies), "given")
     if not draws_copies:
         return CopiesChoice(1, "this kind of knockoffs exists in one copy only")
-    wanted = max(1, min(COPIES_MAX, math.ceil(round(1 / (FEWEST_WANTED * fdr), 9))))
+    most = min(COPIES_MAX, max(COPIES_OF_WIDE_TABLES, NARROW_COLUMNS // n_columns - 1))
+    wanted = max(1, min(most, math.ceil(round(1 / (FEWEST_WANTED * fdr), 9))))
     affordable = max(1, min(ENTRIES_MAX // (n_rows * n_columns), COLUMNS_MAX // n_columns) - 1)
     chosen = min(wanted, affordable)
     fewest = fewest_selected(fdr, chosen)
