@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -407,3 +408,27 @@ def test_draws_on_an_executor_are_those_of_one_process():
         )
     np.testing.assert_array_equal(alone.W_, spread.W_)
     assert steps[-1] == 1
+
+
+def test_progress_of_several_processes_comes_to_its_end():
+    X, y = few_true()
+    steps = []
+    selector(n_draws=3, n_jobs=2).fit(X, y, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(1, 3), (2, 3), (3, 3)]
+
+
+class Failing(Statistic):
+    """Counts its calls and fails."""
+
+    calls: ClassVar[list[int]] = []
+
+    def _importance(self, members, response, *, rng, progress):
+        self.calls.append(1)
+        raise ArithmeticError("this draw failed")
+
+
+def test_a_failed_draw_ends_the_others_that_have_not_begun():
+    X, y = few_true()
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ArithmeticError, match="this draw failed"):
+        KnockoffSelector(Failing(), n_draws=500, random_state=0).fit(X, y, executor=executor)
+    assert len(Failing.calls) < 250
