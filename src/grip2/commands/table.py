@@ -50,6 +50,8 @@ def load(options: TableOptions, target: str | None) -> PreparedTable:
 
 def group(prepared: PreparedTable, options: TableOptions) -> Grouped:
     """The units of a table: categories, groups from a file, and clusters of correlated columns among the others."""
+    if options.representatives and options.group_threshold is None:
+        raise Grip2Error("--group-representatives needs --group-threshold, which forms the groups.")
     groups = dict(prepared.categories)
     if options.groups is not None:
         groups = _with_groups_of_file(groups, prepared.X, options.groups)
