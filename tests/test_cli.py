@@ -486,3 +486,9 @@ def test_a_bad_group_threshold_is_named_as_it_was_given(capsys, table, tmp_path)
     code, _, err = select(capsys, table, tmp_path / "out", "--group-threshold", "3")
     assert code == 2
     assert "--group-threshold must be in (0, 1], got 3" in err
+
+
+def test_representatives_need_groups(capsys, table, tmp_path):
+    code, _, err = select(capsys, table, tmp_path / "out", "--group-representatives")
+    assert code == 2
+    assert "--group-representatives needs --group-threshold" in err

@@ -432,3 +432,11 @@ def test_a_failed_draw_ends_the_others_that_have_not_begun():
     with ThreadPoolExecutor(1) as executor, pytest.raises(ArithmeticError, match="this draw failed"):
         KnockoffSelector(Failing(), n_draws=500, random_state=0).fit(X, y, executor=executor)
     assert len(Failing.calls) < 250
+
+
+def test_more_copies_are_advised_only_where_there_can_be_more():
+    X, y = few_true()
+    for knockoffs, advised in ((GaussianKnockoffs(), True), (FixedXKnockoffs(), False)):
+        result = selector(knockoffs=knockoffs, copies=1, fdr=0.05).fit(X, y).result_
+        assert not result.selected
+        assert ("With more copies fewer features suffice" in result.reason) == advised

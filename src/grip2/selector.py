@@ -246,7 +246,15 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             offset=self.offset,
             threshold=threshold,
             reason=reason_for(
-                W, q, selected, threshold, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws, copies=copies
+                W,
+                q,
+                selected,
+                threshold,
+                fdr=self.fdr,
+                offset=self.offset,
+                n_draws=self.n_draws,
+                copies=copies,
+                draws_copies=sampler.draws_copies,
             ),
             assumptions=tuple(
                 assumptions_behind(
