@@ -204,15 +204,18 @@ def test_groups_from_a_file_and_text_columns_are_units(capsys, table, tmp_path):
         ("column,group\ngene0,a\nnone,a\n", "'none', which is no column"),
         ("column,group\ncolour=red,a\n", "one value of 'colour'; name the whole column"),
         ("gene0,a\n", "expected a header with column,group"),
+        ("column,group\ngene0,colour\ngene1,colour\n", "'colour' is the name of a group and of a column outside it"),
+        ("column,group\ngene0,gene2\ngene1,gene2\n", "'gene2' is the name of a group and of a column outside it"),
     ],
 )
-def test_bad_groups_are_told(capsys, table, tmp_path, text, message):
+@pytest.mark.parametrize("extra", [[], ["--group-threshold", "0.9"]], ids=["", "clusters"])
+def test_bad_groups_are_told(capsys, table, tmp_path, text, message, extra):
     frame = pd.read_csv(table)
     frame["colour"] = np.random.default_rng(2).choice(["red", "green", "blue"], len(frame), p=[0.2, 0.5, 0.3])
     frame.to_csv(table, index=False)
     groups = tmp_path / "groups.csv"
     groups.write_text(text, encoding="utf-8")
-    code, _, err = select(capsys, table, tmp_path / "out", "--groups", str(groups))
+    code, _, err = select(capsys, table, tmp_path / "out", "--groups", str(groups), *extra)
     assert code == 2
     assert message in err
     assert not (tmp_path / "out").exists()
@@ -498,3 +501,9 @@ def test_a_bad_group_threshold_is_named_as_it_was_given(capsys, table, tmp_path)
     code, _, err = select(capsys, table, tmp_path / "out", "--group-threshold", "3")
     assert code == 2
     assert "--group-threshold must be in (0, 1], got 3" in err
+
+
+def test_representatives_need_groups(capsys, table, tmp_path):
+    code, _, err = select(capsys, table, tmp_path / "out", "--group-representatives")
+    assert code == 2
+    assert "--group-representatives needs --group-threshold" in err

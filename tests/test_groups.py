@@ -55,6 +55,8 @@ def test_a_group_may_be_called_like_one_of_its_columns_but_not_like_another():
     assert columns_of({"a": ["a", "c"]})["a"] == ["a", "c"]
     with pytest.raises(Grip2Error, match="'b' is the name of a group and of a column outside it"):
         columns_of({"b": ["a", "c"]})
+    with pytest.raises(Grip2Error, match="'b' is the name of a group and of a column outside it"):
+        columns_of({"b": ["a", "c"], "d": ["b", "d"]})
 
 
 @pytest.mark.parametrize(
@@ -66,8 +68,10 @@ def test_a_group_may_be_called_like_one_of_its_columns_but_not_like_another():
         ({"left": "a"}, "must be a list of names or numbers"),
         (["left", "left"], "a label for each of the 5 columns, got 2"),
         ([["a", "b"]] * 5, "one label for each column"),
+        ({"left": [["a", "b"]]}, r"\['a', 'b'\], which is no column"),
+        (3, "must be a mapping, a list of labels or the path of a CSV file, got 3"),
     ],
-    ids=["unknown", "twice", "number", "text", "length", "nested"],
+    ids=["unknown", "twice", "number", "text", "length", "nested", "nested in a mapping", "no groups"],
 )
 def test_bad_groups_are_refused(groups, message):
     with pytest.raises(Grip2Error, match=message):

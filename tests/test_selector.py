@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -416,3 +417,35 @@ def test_an_empty_selection_of_columns_that_are_too_much_alike_points_at_groups(
     assert result.selected == []
     assert "--group-threshold" in result.reason
     assert "--group-threshold" not in selector(fdr=0.1).fit(rng.standard_normal((200, 12)), X[:, 0]).result_.reason
+
+
+def test_progress_of_several_processes_comes_to_its_end():
+    X, y = few_true()
+    steps = []
+    selector(n_draws=3, n_jobs=2).fit(X, y, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(1, 3), (2, 3), (3, 3)]
+
+
+class Failing(Statistic):
+    """Counts its calls and fails."""
+
+    calls: ClassVar[list[int]] = []
+
+    def _importance(self, members, response, *, rng, progress):
+        self.calls.append(1)
+        raise ArithmeticError("this draw failed")
+
+
+def test_a_failed_draw_ends_the_others_that_have_not_begun():
+    X, y = few_true()
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ArithmeticError, match="this draw failed"):
+        KnockoffSelector(Failing(), n_draws=500, random_state=0).fit(X, y, executor=executor)
+    assert len(Failing.calls) < 250
+
+
+def test_more_copies_are_advised_only_where_there_can_be_more():
+    X, y = few_true()
+    for knockoffs, advised in ((GaussianKnockoffs(), True), (FixedXKnockoffs(), False)):
+        result = selector(knockoffs=knockoffs, copies=1, fdr=0.05).fit(X, y).result_
+        assert not result.selected
+        assert ("With more copies fewer features suffice" in result.reason) == advised

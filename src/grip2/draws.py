@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 
@@ -45,14 +45,28 @@ def draw_importances(
         found = [work(part, share_progress(progress, k, len(parts))) for k, part in enumerate(parts)]
     elif executor is not None:
         futures = [executor.submit(work, part, None) for part in parts]
-        found = []
-        for k, future in enumerate(futures):
-            found.append(future.result())
-            if progress is not None:
-                progress(k + 1, len(parts))
+        try:
+            found = _reported((future.result() for future in futures), len(parts), progress)
+        finally:
+            for future in futures:
+                future.cancel()  # those that have not begun, where one has failed
     else:
-        found = Parallel(n_jobs=n_jobs)(delayed(work)(part, None) for part in parts)
+        found = _reported(
+            Parallel(n_jobs=n_jobs, return_as="generator")(delayed(work)(part, None) for part in parts),
+            len(parts),
+            progress,
+        )
     return [importance for part in found for importance in part]
+
+
+def _reported(parts: Iterable[list[Importance]], n_parts: int, progress: Progress | None) -> list[list[Importance]]:
+    """What workers found, with progress told as parts come in."""
+    found = []
+    for part in parts:
+        found.append(part)
+        if progress is not None:
+            progress(len(found), n_parts)
+    return found
 
 
 def _importances(

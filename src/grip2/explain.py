@@ -25,11 +25,13 @@ def reason_for(
     offset: int,
     n_draws: int,
     copies: int,
+    draws_copies: bool = True,
     own_correlation: float = 0.0,
 ) -> str:
     """Why these units were selected, or why none were and what would change that.
 
-    ``own_correlation`` is the mean correlation of columns with their own knockoffs.
+    ``draws_copies``: could the sampler draw more copies than these? ``own_correlation`` is the mean correlation of columns with
+    their own knockoffs.
     """
     if n_draws > 1:
         return _reason_for_draws(W, q, selected, fdr, n_draws, copies) + _alike(selected, own_correlation)
@@ -51,7 +53,7 @@ def reason_for(
             f"{with_copies} at least {needed} {_features(needed)} must be selected together ({share}), "
             f"and {positive} of {len(W)} features had W > 0."
         )
-        if copies == 1 and len(W) > 1:
+        if copies == 1 and draws_copies:
             parts.append("With more copies fewer features suffice.")
     else:
         parts.append(f"{positive} of {len(W)} features had W > 0.")

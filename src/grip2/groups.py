@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,10 +51,18 @@ def units_from(groups: Groups | None, columns: Sequence[str], *, who: str) -> Na
         return NamedUnits.single(columns)
     if isinstance(groups, str | os.PathLike):
         groups = read_groups(Path(groups), who=who)
-    labels = _from_mapping(groups, columns, who) if isinstance(groups, Mapping) else _from_labels(groups, columns, who)
+    if isinstance(groups, Mapping):
+        labels = _from_mapping(groups, columns, who)
+    elif isinstance(groups, Iterable):
+        labels = _from_labels(groups, columns, who)
+    else:
+        raise Grip2Error(
+            f"{who}: groups must be a mapping, a list of labels or the path of a CSV file, got {groups!r}."
+        )
     # A group may be called like one of its own columns, but not like a column outside it.
+    names = set(labels)
     for label, column in zip(labels, columns, strict=True):
-        if label is None and column in labels:
+        if label != column and column in names:
             raise Grip2Error(
                 f"{who}: groups: {column!r} is the name of a group and of a column outside it; rename one."
             )
@@ -87,7 +95,7 @@ def _place(member: str | int, places: Mapping[str, int], n_columns: int, group: 
                 f"{who}: groups: {group!r} names column {member}, but there are columns 0 to {n_columns - 1}."
             )
         return int(member)
-    if member not in places:
+    if not isinstance(member, str) or member not in places:
         raise Grip2Error(
             f"{who}: groups: {group!r} names {member!r}, which is no column.{did_you_mean(str(member), places)}"
         )

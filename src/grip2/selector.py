@@ -259,6 +259,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 offset=self.offset,
                 n_draws=self.n_draws,
                 copies=copies,
+                draws_copies=sampler.draws_copies,
                 own_correlation=quality.mean_correlation,
             ),
             assumptions=tuple(

@@ -68,9 +68,6 @@ class Units:
         order = np.argsort(self.of_column, kind="stable")
         return tuple(np.split(order, np.cumsum(self.sizes)[:-1]))
 
-    def same_as(self, other: Units) -> bool:
-        return np.array_equal(self.of_column, other.of_column)
-
 
 @dataclass(frozen=True, eq=False)
 class Layout:

@@ -132,8 +132,9 @@ def test_restricted():
             12,
             "knockoffs: expected one of exact, copula, gaussian, fixed, got 'magic'",
         ),
-        (("snr = 2.0", "copies = [1, 0]"), 12, "copies must be at least 1, got 0"),
-        (("rho = [0.0, 0.5]", 'knockoffs = "fixed"\ncopies = 3'), 12, "fixed knockoffs exist in one copy only"),
+        (("snr = 2.0", "copies = [0, 3]"), 12, "copies must be at least 1, got 0"),
+        (("snr = 2.0", "copies = true"), 12, "copies must be a whole number, or a list of them, got True"),
+        (("snr = 2.0", 'copies = 3\nknockoffs = "fixed"'), 12, "fixed knockoffs exist in one copy only"),
         (("snr = 2.0", "grouped = true"), 12, "grouped = true needs units of several columns: source = 'hiv'"),
         (('name = "lcd"', 'name = "lcdd"'), 18, "Did you mean 'lcd'?"),
         (('name = "lcd"', 'name = "lapa"'), 14, "two methods of one name and ensemble size"),
@@ -298,6 +299,16 @@ def test_an_option_added_later_enters_the_key_only_where_it_is_used():
 
     assert keys("") == keys("classes = 0")
     assert len({keys(f"classes = {k}") for k in (0, 2, 3)}) == 3
+
+
+def test_copies_enter_the_key_only_where_there_are_several():
+    def designs(word):
+        return parse_plan(SMALL.replace("rho = [0.0, 0.5]", f"rho = 0.5\n{word}")).designs
+
+    (plain,), (one, three) = designs(""), designs("copies = [1, 3]")
+    assert one.key == plain.key != three.key
+    assert one.data_key == three.data_key, "the same data, other knockoffs"
+    assert (one.parameters["copies"], three.parameters["copies"]) == (1, 3)
 
 
 def test_names_and_files(tmp_path):

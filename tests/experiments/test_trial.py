@@ -7,16 +7,18 @@ from dataclasses import replace
 import numpy as np
 
 from grip2.datasets.har import HARTable
+from grip2.datasets.hiv import HIVTable
 from grip2.experiments import designs
 from grip2.experiments.designs import trial_tables
 from grip2.experiments.method_looks import MethodLooks
 from grip2.experiments.methods import statistic_for
 from grip2.experiments.plan_file import parse_plan
 from grip2.experiments.run import missing_tasks
-from grip2.experiments.sources import SOURCES, har
+from grip2.experiments.sources import SOURCES, har, hiv
 from grip2.experiments.store import Store
-from grip2.experiments.summary import summary_table, trial_table
+from grip2.experiments.summary import selected_units, summary_table, trial_table
 from grip2.experiments.trial import Task, group_size, run_task
+from grip2.filter import knockoff_threshold, select
 from grip2.statistics import network_attribution
 from tests.datasets.test_hiv import CELLS, write_class
 from tests.experiments.helpers import SMALL
@@ -85,6 +87,56 @@ def test_rows(tmp_path):
     assert {"grip2", "jax", "numpy"} <= set(row.versions)
     assert row.settings["statistic"] == "LassoPath"
     assert row.seconds > 0
+
+
+def test_copies_reach_the_sampler_the_statistic_and_the_filter(tmp_path):
+    """Ten strong effects: at 0.05 one copy needs 20 selections, three copies need seven."""
+    text = 'name = "c"\nseed = 3\ntrials = 1\nfdr = [0.05]\n[[data]]\nsource = "family"\nfamily = "linear"\nn = 600\np = 20\n'
+    text += 'rho = 0.0\nn_signals = 10\nsnr = 20.0\ncopies = [1, 3]\n[[method]]\nname = "lcd"\n'
+    plan = parse_plan(text)
+    one, three = (trial_tables(3, design, (0,), None).tables[0] for design in plan.designs)
+    assert (one.Xk.shape, three.Xk.shape) == ((600, 20), (3, 600, 20))
+    assert np.array_equal(one.X, three.X)
+    with Store(tmp_path) as store:
+        for task in missing_tasks(plan, store):
+            result = run_task(task)
+            store.write(result.rows, result.design)
+            (row,) = result.rows
+            expected = select(row.W, knockoff_threshold(row.W, 0.05, copies=task.cell.design.copies))
+            assert row.selections["0.05"] == np.flatnonzero(expected).tolist()
+        table = summary_table(plan, store)
+    selected = table[table["method"] == "lcd"].set_index("copies")["selected"]
+    assert selected[1] == 0
+    assert selected[3] >= 7
+
+
+def test_groups_of_a_design_are_selected_as_wholes(tmp_path, monkeypatch):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((150, 20))
+    positions = np.array([30, 30, 12, 12, 12, *range(50, 65)])  # units are numbered as they first occur
+    y = X[:, :8] @ np.ones(8) + 0.1 * rng.standard_normal(150)
+    names = tuple(f"P{position}.{j}" for j, position in enumerate(positions))
+    table = HIVTable(X, y, names, positions, np.array([12, 30, 50, 51, 52]))
+    monkeypatch.setattr(hiv, "load_hiv", lambda **_: table)
+    text = (
+        'name = "g"\nseed = 7\ntrials = 1\nfdr = [0.2]\n[[data]]\nsource = "hiv"\nknockoffs = "gaussian"\ns = "mvr"\n'
+    )
+    plan = parse_plan(text + 'grouped = [true, false]\ncopies = 2\n[[method]]\nname = "lcd"\n')
+    whole, columns = (trial_tables(7, design, (0,), None) for design in plan.designs)
+    assert (len(whole.units), len(columns.units)) == (17, 20)
+    assert whole.design.units[:3] == (30, 12, 50)
+    assert whole.design.feature_names[:3] == ("30", "12", "50")
+    assert whole.design.p == columns.design.p == 20
+    with Store(tmp_path) as store:
+        for task in missing_tasks(plan, store):
+            result = run_task(task)
+            store.write(result.rows, result.design)
+            if task.cell.design.grouped:
+                (row,) = result.rows
+                assert len(row.W) == 17
+                assert selected_units(row, result.design, 0.2) >= {12, 30, 50, 51, 52}
+        found = summary_table(plan, store)
+    assert (found["power"] == 1).all()
 
 
 def test_errors_become_rows(tmp_path):

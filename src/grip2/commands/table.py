@@ -50,6 +50,8 @@ def load(options: TableOptions, target: str | None) -> PreparedTable:
 
 def group(prepared: PreparedTable, options: TableOptions) -> Grouped:
     """The units of a table: categories, groups from a file, and clusters of correlated columns among the others."""
+    if options.representatives and options.group_threshold is None:
+        raise Grip2Error("--group-representatives needs --group-threshold, which forms the groups.")
     groups = dict(prepared.categories)
     if options.groups is not None:
         groups = _with_groups_of_file(groups, prepared.X, options.groups)
@@ -91,7 +93,7 @@ def _clusters(X: pd.DataFrame, threshold: float, *, redundancy: float) -> Correl
 def _with_groups_of_file(
     categories: Mapping[str, Sequence[str]], X: pd.DataFrame, path: Path
 ) -> dict[str, Sequence[str]]:
-    """Groups of a file, whose names may be those of text columns; a text column in no group stays a unit by itself."""
+    """Groups of a file, which may hold text columns as wholes; a text column in no group stays a unit by itself."""
     found: dict[str, Sequence[str]] = {}
     used: set[str] = set()
     variable_of = {column: name for name, columns in categories.items() for column in columns}
@@ -105,4 +107,8 @@ def _with_groups_of_file(
             used.add(member)
             columns.extend(categories.get(member, [member]))
         found[name] = columns
+        if name not in members and (name in categories or name in X.columns):
+            raise Grip2Error(
+                f"--groups: {path}: {name!r} is the name of a group and of a column outside it; rename the group."
+            )
     return {**{name: columns for name, columns in categories.items() if name not in used}, **found}

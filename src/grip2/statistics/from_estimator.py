@@ -21,7 +21,7 @@ class FromEstimator(Statistic):
     """S_j is what the fitted estimator says of column j: ``|coef_|`` or ``feature_importances_``.
 
     ``FromEstimator(RidgeCV())`` is a statistic. The estimator is cloned, its ``random_state`` (and those
-    nested inside it) set from our stream, and fitted on the standardised columns of [X, Xk]; y is
+    nested inside it) set from our stream, and fitted on the standardised columns of all members; y is
     standardised for regression. A pipeline is asked at its last step, a search at its best estimator;
     coefficients of several outputs or classes are summed in absolute value.
 

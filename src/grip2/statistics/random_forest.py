@@ -16,8 +16,8 @@ from grip2.symmetry import Members
 class RandomForest(Statistic):
     """S_j is the mean decrease of impurity of column j, over all splits of all trees.
 
-    Known to favour columns with many distinct values; a feature and its knockoff have the same marginal, so
-    inside a pair the bias cancels.
+    Known to favour columns with many distinct values; a feature and its knockoffs have the same marginal distribution, so
+    the bias cancels where they are compared. A unit of several columns scores the sum over them.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ STATISTICS = Registry(
         Entry("gr", f"{_HERE}.grip:GroupLasso", "group lasso network at one strength", "GR"),
         Entry("effects", f"{_HERE}.effects:EffectPosterior", "Bayesian additive model of single effects", "Effects"),
         Entry("lasso-curves", f"{_HERE}.lasso_curves:LassoCurves", "lassos on the columns and on their curves", "Lasso curves"),
-        Entry("deeppink", f"{_HERE}.deeppink:DeepPINK", "network with a filter for every pair (Lu et al. 2018)", "DeepPINK"),
+        Entry("deeppink", f"{_HERE}.deeppink:DeepPINK", "network with a filter for every feature (Lu et al. 2018)", "DeepPINK"),
         Entry("mald", f"{_HERE}.mald:MALD", "mean absolute local derivative of a network", "MALD"),
         Entry("shap", f"{_HERE}.deepshap:DeepSHAP", "mean absolute SHAP value of a network", "SHAP"),
         Entry("lapa", f"{_HERE}.lasso_path:LassoPath", "penalty at which a feature enters the lasso path", "LAPA"),

@@ -29,9 +29,10 @@ def checked(values: np.ndarray, Sigma: np.ndarray, *, who: str, copies: int, uni
             f"minimum {values.min() if values.size else float('nan'):.3g}."
         )
     if cholesky_factor(ceiling * R - correlation + ceiling * RIDGE * np.eye(p)) is None:
+        fewer = "" if copies == 1 else " draw fewer copies (copies=1),"
         raise Grip2Error(
             f"{who}: {ceiling:.4g} Sigma - S must be positive semidefinite for copies={copies}, and is not for the s given. "
-            f"Make s smaller, {_ADVICE}"
+            f"Make s smaller,{fewer} {_ADVICE}"
         )
     return S
 
