@@ -6,7 +6,8 @@
 
 chem_proc_yield, meats (with protein as the response, water and fat left out, being parts of the same whole) and mlc_churn
 (without state, 51 values) are from R's modeldata, breast_cancer from scikit-learn. fdr 0.1, all else with default settings;
-missing values are filled with medians, text columns are units. Writes ``results/real-tables/trials.csv`` and ``README.md``.
+missing values are filled with medians, text columns are units. "groups": columns correlated above 0.8 are one unit
+(--group-threshold 0.8). Writes ``results/real-tables/trials.csv`` and ``README.md``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import resumable
 from agreement import mean_jaccard
 
 RESULTS = Path(__file__).parents[1] / "results" / "real-tables"
-SEEDS, FDR = 5, 0.1
+SEEDS, FDR, GROUP_THRESHOLD = 5, 0.1, 0.8
 
 
 class RealTable(NamedTuple):
@@ -37,6 +38,8 @@ TABLES = {
     "mlc_churn": RealTable("churn", ("state",)),
 }
 
+KINDS = [(name, kind) for name in TABLES for kind in ("columns", "groups") if (name, kind) != ("mlc_churn", "groups")]
+
 
 def fetch(folder: Path) -> None:
     """The tables as CSV files."""
@@ -49,15 +52,17 @@ def fetch(folder: Path) -> None:
     load_breast_cancer(as_frame=True).frame.to_csv(folder / "breast_cancer.csv", index=False)
 
 
-def one(folder: str, name: str, draws: int, seed: int) -> dict[str, Any]:
+def one(folder: str, name: str, kind: str, draws: int, seed: int) -> dict[str, Any]:
     from grip2 import KnockoffSelector
+    from grip2.commands.table import TableOptions, group
     from grip2.datasets.tables import prepare, read_table
 
     table = TABLES[name]
     prepared = prepare(read_table(Path(folder) / f"{name}.csv"), table.target, drop=table.drop, impute=True)
     began = time.perf_counter()
-    selector = KnockoffSelector(fdr=FDR, groups=prepared.categories or None, n_draws=draws, random_state=seed)
-    result = selector.fit(prepared.X, prepared.y).result_
+    grouped = group(prepared, TableOptions(Path(name), group_threshold=GROUP_THRESHOLD if kind == "groups" else None))
+    selector = KnockoffSelector(fdr=FDR, groups=grouped.groups or None, n_draws=draws, random_state=seed)
+    result = selector.fit(grouped.X, prepared.y).result_
     return {
         "rows": result.n_rows,
         "units": len(result.feature_names),
@@ -69,13 +74,14 @@ def one(folder: str, name: str, draws: int, seed: int) -> dict[str, Any]:
 
 def summary(trials: pd.DataFrame) -> str:
     lines = [
-        "| table | rows x units | draws | sizes of five selections | mean Jaccard | in all five | kept by ten draws | seconds |",
-        "|---|---|---|---|---|---|---|---|",
+        "| table | units | rows x units | draws | sizes of five selections | mean Jaccard | in all five | kept by ten draws | seconds |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    for name in TABLES:
+    for name, kind in KINDS:
         always: set[str] = set()
         for draws in (1, 10):
-            rows = trials[(trials["table"] == name) & (trials["draws"] == draws)].sort_values("seed")
+            rows = trials[(trials["table"] == name) & (trials["kind"] == kind) & (trials["draws"] == draws)]
+            rows = rows.sort_values("seed")
             if rows.empty:
                 continue
             found = [set(filter(None, str(text).split("|"))) for text in rows["selected"].fillna("")]
@@ -85,7 +91,7 @@ def summary(trials: pd.DataFrame) -> str:
             elif always:
                 kept = f"{min(len(always & one) for one in found)} to {max(len(always & one) for one in found)} of {len(always)}"
             lines.append(
-                f"| {name} | {rows['rows'].iloc[0]} x {rows['units'].iloc[0]} | {draws} | "
+                f"| {name} | {kind} | {rows['rows'].iloc[0]} x {rows['units'].iloc[0]} | {draws} | "
                 f"{', '.join(str(len(one)) for one in found)} | {mean_jaccard(found):.2f} | {len(set.intersection(*found))} | "
                 f"{kept} | {rows['seconds'].mean():.0f} |"
             )
@@ -103,10 +109,10 @@ def main() -> None:
         return
     if given.tables is None:
         parser.error("give --tables, the folder that --fetch has written")
-    keys = [(name, draws, seed) for name in TABLES for draws in (1, 10) for seed in range(SEEDS)]
+    keys = [(name, kind, draws, seed) for name, kind in KINDS for draws in (1, 10) for seed in range(SEEDS)]
     trials = resumable.run(
         RESULTS / "trials.csv",
-        ("table", "draws", "seed"),
+        ("table", "kind", "draws", "seed"),
         keys,
         Selection(str(given.tables.resolve())),
         jobs=given.jobs,
@@ -127,8 +133,8 @@ class Selection:
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def __call__(self, name: str, draws: int, seed: int) -> dict[str, Any]:
-        return one(self.folder, name, draws, seed)
+    def __call__(self, name: str, kind: str, draws: int, seed: int) -> dict[str, Any]:
+        return one(self.folder, name, kind, draws, seed)
 
 
 if __name__ == "__main__":

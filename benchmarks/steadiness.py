@@ -22,7 +22,7 @@ from agreement import mean_jaccard
 
 RESULTS = Path(__file__).parents[1] / "results" / "steadiness"
 SEEDS, FDR = 3, 0.1
-DATA_SETS = {"linear": {"staged": 4, "lcd": 10}, "demo": {"staged": 2}}
+DATA_SETS = {"linear": {"lcd": 10, "staged": 2}, "demo": {"staged": 1}}
 
 
 def data(name: str, number: int) -> tuple[np.ndarray, np.ndarray, set[int]]:
