@@ -65,13 +65,14 @@ def test_a_group_may_be_called_like_one_of_its_columns_but_not_like_another():
         ({"left": ["a", "bb"]}, "'bb', which is no column"),
         ({"left": ["a", "b"], "right": ["b"]}, "column 'b' is in 'left' and in 'right'"),
         ({"left": [9]}, "columns 0 to 4"),
+        ({"left": []}, "'left' has no columns"),
         ({"left": "a"}, "must be a list of names or numbers"),
         (["left", "left"], "a label for each of the 5 columns, got 2"),
         ([["a", "b"]] * 5, "one label for each column"),
         ({"left": [["a", "b"]]}, r"\['a', 'b'\], which is no column"),
         (3, "must be a mapping, a list of labels or the path of a CSV file, got 3"),
     ],
-    ids=["unknown", "twice", "number", "text", "length", "nested", "nested in a mapping", "no groups"],
+    ids=["unknown", "twice", "number", "nothing", "text", "length", "nested", "nested in a mapping", "no groups"],
 )
 def test_bad_groups_are_refused(groups, message):
     with pytest.raises(Grip2Error, match=message):

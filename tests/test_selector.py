@@ -449,3 +449,15 @@ def test_more_copies_are_advised_only_where_there_can_be_more():
         result = selector(knockoffs=knockoffs, copies=1, fdr=0.05).fit(X, y).result_
         assert not result.selected
         assert ("With more copies fewer features suffice" in result.reason) == advised
+
+
+def test_a_given_s_that_is_too_large_for_several_copies_has_as_many_as_it_allows():
+    X, y = linear()
+    for share, copies in ((1.9, 1), (1.3, 3), (0.5, 3)):
+        sampler = GaussianKnockoffs(np.zeros(30), np.eye(30), s=np.full(30, min(share, 1.0)))
+        assert selector(knockoffs=sampler).fit(X, y).result_.copies == 3
+        correlated = 0.5 * np.eye(30) + 0.5
+        sampler = GaussianKnockoffs(np.zeros(30), correlated, s=np.full(30, share * 0.5))
+        result = selector(knockoffs=sampler).fit(X, y).result_
+        assert result.copies == copies
+        assert ("the given S allows no more" in result.copies_reason) == (copies < 3)

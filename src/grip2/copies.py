@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +30,10 @@ FEWEST_WANTED = 2
 COPIES_MAX = 10
 # More than so many only while the table of all members has no more columns than this.
 COPIES_OF_WIDE_TABLES, NARROW_COLUMNS = 5, 1_200
-# Entries of the table of all members, and columns in it, beyond which copies cost more time than they are worth.
+# Entries of the table of all members, and columns in it, beyond which copies cost more than they are worth: the lassos then have
+# no Gram matrix, and the model of effects no room for a line of every column.
 ENTRIES_MAX = 60_000_000
-COLUMNS_MAX = 6_000
+COLUMNS_MAX = 4_000
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,19 @@ def check_copies(copies: Any, who: str) -> None:
         raise Grip2Error(f"{who}: copies must be a whole number of at least 1 or 'auto', got {copies!r}.")
 
 
-def choose_copies(copies: Any, *, fdr: float, n_rows: int, n_columns: int, draws_copies: bool) -> CopiesChoice:
-    """The number of copies asked for, or the automatic one for a table of this size."""
+def choose_copies(
+    copies: Any,
+    *,
+    fdr: float,
+    n_rows: int,
+    n_columns: int,
+    draws_copies: bool,
+    possible: Callable[[int], bool] = lambda _: True,
+) -> CopiesChoice:
+    """The number of copies asked for, or the automatic one for a table of this size.
+
+    ``possible``: can the sampler draw so many? A matrix S that the user has given may be too large for several.
+    """
     if copies != AUTOMATIC:
         return CopiesChoice(int(copies), "given")
     if not draws_copies:
@@ -59,11 +72,12 @@ def choose_copies(copies: Any, *, fdr: float, n_rows: int, n_columns: int, draws
     wanted = max(1, min(most, math.ceil(round(1 / (FEWEST_WANTED * fdr), 9))))
     affordable = max(1, min(ENTRIES_MAX // (n_rows * n_columns), COLUMNS_MAX // n_columns) - 1)
     chosen = min(wanted, affordable)
-    fewest = fewest_selected(fdr, chosen)
-    text = f"automatic: with {_copies(chosen)} at fdr {fdr:g} as few as {fewest} can be selected"
-    if chosen < wanted:
-        text += f" ({wanted} copies of {n_rows} x {n_columns} values would cost too much time and memory)"
-    return CopiesChoice(chosen, text)
+    why_fewer = f" ({wanted} copies of {n_rows} x {n_columns} values would cost too much time and memory)"
+    while chosen > 1 and not possible(chosen):
+        chosen -= 1
+        why_fewer = " (the given S allows no more)"
+    text = f"automatic: with {_copies(chosen)} at fdr {fdr:g} as few as {fewest_selected(fdr, chosen)} can be selected"
+    return CopiesChoice(chosen, text + (why_fewer if chosen < wanted else ""))
 
 
 def _copies(count: int) -> str:

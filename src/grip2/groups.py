@@ -78,6 +78,8 @@ def _from_mapping(groups: Mapping[str, Sequence[str | int]], columns: Sequence[s
             raise Grip2Error(
                 f"{who}: groups: the columns of {name!r} must be a list of names or numbers, got {members!r}."
             )
+        if not len(members):
+            raise Grip2Error(f"{who}: groups: {name!r} has no columns.")
         for member in members:
             j = _place(member, places, len(columns), str(name), who)
             if labels[j] is not None:

@@ -7,6 +7,7 @@ import numbers
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -131,6 +132,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             n_rows=len(X),
             n_columns=X.shape[1],
             draws_copies=sampler.draws_copies,
+            possible=partial(_can_draw, sampler),
         )
         importances = draw_importances(
             statistic,
@@ -304,6 +306,15 @@ def select(
 ) -> SelectionResult:
     """Select features in one call: ``KnockoffSelector(**parameters).fit(X, y).result_``."""
     return KnockoffSelector(**parameters).fit(X, y, progress=progress, executor=executor).result_
+
+
+def _can_draw(sampler: KnockoffSampler, copies: int) -> bool:
+    """Does a fitted sampler have an S for so many copies?"""
+    try:
+        sampler.s_for(copies)
+    except Grip2Error:
+        return False
+    return True
 
 
 def check_units(named: NamedUnits, who: str) -> None:
