@@ -188,3 +188,16 @@ def test_status_estimates_what_is_left(tmp_path):
     shown = CliRunner().invoke(app, ["status", str(tmp_path)]).output
     assert "4 of 6 done, 0 failed" in shown
     assert "About 1 s left with 2 workers" in shown
+
+
+def test_numbers_of_copies_are_not_averaged_over():
+    table = pd.DataFrame(
+        {
+            "drug": ["APV", "ATV"] * 2, "copies": [1, 1, 5, 5], "method": "lcd", "ensemble": 1, "target_fdr": 0.05,
+            "power": [0.0, 0.2, 0.6, 0.8], "power_se": 0.1, "fdr": 0.0, "fdr_se": 0.1, "stability": 1.0, "selected": 3.0,
+            "seconds": 1.0, "trials": 5,
+        }
+    )  # fmt: skip
+    average = average_over(table, "drug").set_index("copies")
+    assert average["power"].round(9).to_dict() == {1: 0.1, 5: 0.7}
+    assert set(average["n_drug"]) == {2}

@@ -89,9 +89,9 @@ def average_over(table: pd.DataFrame, column: str) -> pd.DataFrame:
     """Means over the values of a column, such as the drugs (the paper's average table of section 4.3).
 
     ``power_se`` and ``fdr_se`` are means of the standard errors, which is what the paper prints; ``*_se_of_mean`` are those
-    of the average itself, the designs being independent.
+    of the average itself, the designs being independent. Numbers of copies, and groups or columns, are never averaged over.
     """
-    keys = ["method", "ensemble", "target_fdr"]
+    keys = [*_METHOD, "target_fdr", *(name for name in ("copies", "grouped") if name in table)]
     grouped = table.groupby(keys, sort=False)
     columns = ["power", "power_se", "fdr", "fdr_se", "stability", "selected", "seconds"]
     average = grouped[columns].mean().reset_index()
