@@ -74,7 +74,8 @@ def one(folder: str, name: str, kind: str, draws: int, seed: int) -> dict[str, A
 
 def summary(trials: pd.DataFrame) -> str:
     lines = [
-        "| table | units | rows x units | draws | sizes of five selections | mean Jaccard | in all five | kept by ten draws | seconds |",
+        "| table | units | rows x units | draws | sizes of five selections | mean Jaccard | in all five | kept by ten draws | "
+        "seconds |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, kind in KINDS:
