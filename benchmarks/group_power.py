@@ -1,9 +1,10 @@
 """Groups as units: power with block-diagonal S by MVR and maxent beside the equicorrelated choice.
 
-    python benchmarks/group_power.py --data-sets 10 --jobs 2     # about ten minutes; goes on where it was stopped
+    python benchmarks/group_power.py --data-sets 8 --jobs 2     # about five minutes; goes on where it was stopped
 
-n = 1,000 rows, AR(1) columns in consecutive groups of 10, a fifth of the groups true, each through three of its columns with
-effects of random sign; noise of variance 1. Exact Gaussian knockoffs, units scored by the norm of lasso coefficients (lcd),
+n = 1,000 rows, p = 300 columns in consecutive groups of 10, 12 of the 30 groups true, each through some of its columns with
+effects of random sign; noise of variance 1. ``ar1``: AR(1) with correlation 0.8 of neighbours. ``blocks``: correlation 0.9 inside
+groups and 0.5 between them. Exact Gaussian knockoffs, units scored by the norm of lasso coefficients (lcd),
 fdr 0.1. Writes ``results/groups/trials.csv`` and ``README.md``.
 """
 
@@ -21,25 +22,34 @@ from scipy.linalg import toeplitz
 import resumable
 
 RESULTS = Path(__file__).parents[1] / "results" / "groups"
-ROWS, SIZE, TRUE_SHARE, ACTIVE, FDR = 1000, 10, 0.2, 3, 0.1
-# Columns, correlation of neighbours, size of an effect, copies.
-SETTINGS = [(1000, 0.8, 0.15, 1), (500, 0.8, 0.15, 1), (500, 0.8, 0.15, 5), (500, 0.5, 0.12, 1)]
+ROWS, COLUMNS, SIZE, TRUE, FDR = 1000, 300, 10, 12, 0.1
+# Design, columns that act in a true group, size of an effect, copies.
+SETTINGS = [("ar1", 3, 0.1, 1), ("ar1", 3, 0.1, 5), ("ar1", 1, 0.15, 5), ("blocks", 1, 0.2, 1), ("blocks", 3, 0.12, 1)]
 SOLVERS = ("equi", "mvr", "maxent")
 
 
-def one(p: int, rho: float, effect: float, copies: int, s: str, number: int) -> dict[str, Any]:
+def covariance(design: str) -> np.ndarray:
+    if design == "ar1":
+        return np.asarray(toeplitz(0.8 ** np.arange(COLUMNS)))
+    group = np.arange(COLUMNS) // SIZE
+    inside = np.where(group[:, None] == group, 0.9, 0.5)
+    np.fill_diagonal(inside, 1.0)
+    return inside
+
+
+def one(design: str, active: int, effect: float, copies: int, s: str, number: int) -> dict[str, Any]:
     from grip2 import KnockoffSelector
     from grip2.knockoffs import GaussianKnockoffs
     from grip2.statistics import LassoCoefficient
 
     rng = np.random.default_rng(number)
-    Sigma = toeplitz(rho ** np.arange(p))
+    p, Sigma = COLUMNS, covariance(design)
     X = rng.standard_normal((ROWS, p)) @ np.linalg.cholesky(Sigma).T
-    true = rng.choice(p // SIZE, round(TRUE_SHARE * p / SIZE), replace=False)
+    true = rng.choice(p // SIZE, TRUE, replace=False)
     y = rng.standard_normal(ROWS)
     for unit in true:
-        columns = unit * SIZE + rng.choice(SIZE, ACTIVE, replace=False)
-        y += X[:, columns] @ (effect * rng.choice([-1.0, 1.0], ACTIVE))
+        columns = unit * SIZE + rng.choice(SIZE, active, replace=False)
+        y += X[:, columns] @ (effect * rng.choice([-1.0, 1.0], active))
     sampler = GaussianKnockoffs(np.zeros(p), Sigma, s=s)
     began = time.perf_counter()
     groups = [f"g{j // SIZE}" for j in range(p)]
@@ -59,10 +69,10 @@ def one(p: int, rho: float, effect: float, copies: int, s: str, number: int) -> 
 
 def summary(trials: pd.DataFrame) -> str:
     lines = [
-        "| p | rho | effect | copies | S | power | FDP (se) | mean correlation with own knockoff | seconds | data sets |",
+        "| design | acting columns | effect | copies | S | power | FDP (se) | mean correlation with own knockoff | seconds | data sets |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for key, rows in trials.groupby(["p", "rho", "effect", "copies", "S"], sort=False):
+    for key, rows in trials.groupby(["design", "active", "effect", "copies", "S"], sort=False):
         error = rows["fdp"].std(ddof=1) / np.sqrt(len(rows))
         lines.append(
             f"| {' | '.join(str(value) for value in key)} | {rows['power'].mean():.2f} | "
@@ -74,16 +84,16 @@ def summary(trials: pd.DataFrame) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-sets", type=int, default=10)
+    parser.add_argument("--data-sets", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     keys = [(*setting, s, number) for setting in SETTINGS for s in SOLVERS for number in range(given.data_sets)]
     trials = resumable.run(
-        RESULTS / "trials.csv", ("p", "rho", "effect", "copies", "S", "data set"), keys, one, jobs=given.jobs
+        RESULTS / "trials.csv", ("design", "active", "effect", "copies", "S", "data set"), keys, one, jobs=given.jobs
     )
     text = summary(trials)
     (RESULTS / "README.md").write_text(
-        f"# Groups as units\n\n`python benchmarks/group_power.py --data-sets {given.data_sets}`: {ROWS} rows, groups of {SIZE}, "
+        f"# Groups as units\n\n`python benchmarks/group_power.py --data-sets {given.data_sets}`: {ROWS} rows, {COLUMNS} columns in groups of {SIZE}, {TRUE} groups true, "
         f"fdr {FDR:g}, exact knockoffs, lcd.\n\n{text}\n",
         encoding="utf-8",
     )

@@ -17,6 +17,10 @@ from grip2.progress import Progress as ProgressCallback
 from grip2.result import SelectionResult
 
 MAX_ROWS_SHOWN = 40
+# A first Ctrl-C waits so long for a place where it is safe to stop.
+PATIENCE_SECONDS = 5.0
+
+Handler = Callable[[int, object], None]
 
 # Results go to standard output, progress and notices to standard error.
 output = Console(highlight=False)
@@ -45,12 +49,21 @@ def progress_bar(label: str) -> Iterator[ProgressCallback]:
 
 @contextmanager
 def _remembered_interrupt() -> Iterator[Callable[[], None]]:
-    """Ctrl-C that is not lost: the compiler swallows one that arrives inside its callback, so ``check`` raises it again."""
+    """Ctrl-C that is neither lost nor fatal: inside a callback of the compiler it would be swallowed, or crash the process.
+
+    So the first one is only remembered, and ``check`` raises it. Where nothing is checked for some seconds, or at a second
+    Ctrl-C, it is raised wherever the program is.
+    """
     struck = False
 
     def remember(number: int, frame: object) -> None:
         nonlocal struck
+        if struck or not hasattr(signal, "setitimer"):
+            raise KeyboardInterrupt
         struck = True
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS)
+
+    def give_up(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
     def check() -> None:
@@ -60,12 +73,19 @@ def _remembered_interrupt() -> Iterator[Callable[[], None]]:
     if threading.current_thread() is not threading.main_thread():
         yield check
         return
-    before = signal.signal(signal.SIGINT, remember)
+    before = {number: signal.signal(number, handler) for number, handler in _handlers(remember, give_up).items()}
     try:
         yield check
         check()
     finally:
-        signal.signal(signal.SIGINT, before)
+        if struck and hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _handlers(interrupt: Handler, alarm: Handler) -> dict[signal.Signals, Handler]:
+    return {signal.SIGINT: interrupt} | ({signal.SIGALRM: alarm} if hasattr(signal, "SIGALRM") else {})
 
 
 @contextmanager
