@@ -69,7 +69,8 @@ def one(design: str, active: int, effect: float, copies: int, s: str, number: in
 
 def summary(trials: pd.DataFrame) -> str:
     lines = [
-        "| design | acting columns | effect | copies | S | power | FDP (se) | mean correlation with own knockoff | seconds | data sets |",
+        "| design | acting columns | effect | copies | S | power | FDP (se) | mean correlation with own knockoff | seconds | "
+        "data sets |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for key, rows in trials.groupby(["design", "active", "effect", "copies", "S"], sort=False):
@@ -93,7 +94,8 @@ def main() -> None:
     )
     text = summary(trials)
     (RESULTS / "README.md").write_text(
-        f"# Groups as units\n\n`python benchmarks/group_power.py --data-sets {given.data_sets}`: {ROWS} rows, {COLUMNS} columns in groups of {SIZE}, {TRUE} groups true, "
+        f"# Groups as units\n\n`python benchmarks/group_power.py --data-sets {given.data_sets}`: {ROWS} rows, "
+        f"{COLUMNS} columns in groups of {SIZE}, {TRUE} groups true, "
         f"fdr {FDR:g}, exact knockoffs, lcd.\n\n{text}\n",
         encoding="utf-8",
     )
