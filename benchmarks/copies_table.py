@@ -29,11 +29,15 @@ def collected(given: list[str]) -> pd.DataFrame:
     parts = []
     for word in given:
         name, _, folder = word.partition("=")
+        plan = load_plan(RESULTS / f"{name}.toml")
         with Store(Path(folder), create=False) as store:
-            parts.append(trial_table(load_plan(RESULTS / f"{name}.toml"), store))
+            table = trial_table(plan, store)  # with the options that vary
+        fixed = {key: value for key, value in plan.designs[0].options.items() if key not in table}
+        parts.append(table.assign(**fixed))
     trials = pd.concat(parts, ignore_index=True).rename(columns={"method": "statistic", "n_signals": "true"})
     trials["copies"] = trials["copies"].astype(int)
-    return trials
+    columns = [*CELL, "copies", "trial", "target_fdr", "selected", "power", "fdp", "seconds", "knockoff_seconds"]
+    return trials[columns]
 
 
 def means(trials: pd.DataFrame, level: float) -> pd.DataFrame:
