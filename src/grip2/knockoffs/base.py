@@ -231,7 +231,7 @@ def column_list(X: object, columns: np.ndarray, limit: int = 5) -> str:
     return f"column{'s' if len(columns) > 1 else ''} {', '.join(shown)}{more}"
 
 
-def units_from(groups: Groups, p: int, who: str) -> Units:
+def units_of_columns(groups: Groups, p: int, who: str) -> Units:
     """The units of p columns: those given, one for every label, or every column by itself."""
     try:
         units = units_of(groups, p)

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from grip2._random import generator_from, stream
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import as_matrix, row_blocks, units_from
+from grip2.knockoffs.base import as_matrix, row_blocks, units_of_columns
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     Scatter,
@@ -119,7 +119,7 @@ class CopulaKnockoffs(JointCopiesSampler):
             raise Grip2Error(f"{who}: at least two rows are needed, got {len(matrix)}.")
         check_not_constant(X, *mean_and_scale(matrix), who)
         p = matrix.shape[1]
-        units = units_from(groups, p, who)
+        units = units_of_columns(groups, p, who)
         observed = self.discrete != "interpolate"
         self.marginals_ = [learn_marginal(matrix[:, j], discrete=observed) for j in range(p)]
         self.discrete_columns_ = np.array([marginal.discrete for marginal in self.marginals_])

@@ -12,7 +12,7 @@ from scipy.linalg import eigh, qr
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import KnockoffSampler, as_matrix, column_list, refuse_constant, units_from
+from grip2.knockoffs.base import KnockoffSampler, as_matrix, column_list, refuse_constant, units_of_columns
 from grip2.knockoffs.s_matrix import choose_s
 from grip2.knockoffs.s_matrix._groups import Groups
 
@@ -95,7 +95,7 @@ class FixedXKnockoffs(KnockoffSampler):
         who = type(self).__name__
         matrix = as_matrix(X, who)
         n, p = matrix.shape
-        units = units_from(groups, p, who)
+        units = units_of_columns(groups, p, who)
         self._check_rows(n, p)
         Y = matrix.astype(float)
         self._mean = Y.mean(axis=0) if self.center else np.zeros(p)

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import as_matrix, row_blocks, units_from
+from grip2.knockoffs.base import as_matrix, row_blocks, units_of_columns
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     check_shrinkage,
@@ -65,7 +65,7 @@ class GaussianKnockoffs(JointCopiesSampler):
         check_shrinkage(self.shrinkage, who)
         matrix = as_matrix(X, who)
         p = matrix.shape[1]
-        units = units_from(groups, p, who)
+        units = units_of_columns(groups, p, who)
         if self.covariance is None:
             estimate = shrunk_covariance(X, shrinkage=self.shrinkage, who=who)
             mean, Sigma = estimate.mean, estimate.covariance
