@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -21,6 +21,9 @@ from grip2.knockoffs.s_matrix._groups import units_of
 from grip2.units import Units
 
 _BLOCK_BYTES = 8_000_000
+
+# For every category, the numbers of its 0/1 columns: one for every level except the reference.
+Categories = Sequence[Sequence[int]]
 
 
 class NumericalRepairWarning(UserWarning):
@@ -47,6 +50,11 @@ class KnockoffSampler(BaseEstimator, ABC):
     draws_copies: ClassVar[bool] = False
     # True: ``fit`` takes ``groups`` of columns, and knockoffs are exchangeable unit by unit. False: single columns only.
     draws_groups: ClassVar[bool] = False
+    # True: knockoffs of the indicator columns of a category are again indicators of one level. False: ``categories`` of
+    # ``fit`` is ignored, and indicators are treated as numbers.
+    draws_categories: ClassVar[bool] = False
+    # True: ``fit`` takes a table with missing values (NaN), and ``complete`` fills them in.
+    completes: ClassVar[bool] = False
 
     covariance_: np.ndarray
     n_features_in_: int
@@ -57,10 +65,12 @@ class KnockoffSampler(BaseEstimator, ABC):
     _fitted_names: list[str] | None = None
 
     @abstractmethod
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None, categories: Categories = ()) -> Self:
         """Learn what ``sample`` needs. ``y`` is ignored; scikit-learn's pipelines pass it.
 
         ``groups`` holds a label for every column: columns with the same label form a unit. None: every column is a unit.
+        ``categories`` holds, for every category, the numbers of its 0/1 columns: one for every level except the reference.
+        The columns of a category lie in one unit.
         """
 
     @abstractmethod
@@ -81,6 +91,25 @@ class KnockoffSampler(BaseEstimator, ABC):
         Added rows carry Gaussian noise in ``y``: call this only for a response with Gaussian noise.
         """
         return X, y
+
+    def complete(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
+        """X with missing values (NaN) drawn from the fitted model given all observed values of their rows.
+
+        Knockoffs of the completed table are exchangeable with it if the model is right and values are missing at random.
+        A complete table is returned as it is, and no random numbers are used.
+        """
+        if not np.isnan(X).any():
+            return X
+        if not self.completes:
+            raise Grip2Error(
+                f"{type(self).__name__}: this sampler cannot complete missing values. Use CopulaKnockoffs, which can, or fill "
+                "them in first."
+            )
+        return self._complete(X, stream(rng, "missing values"))
+
+    def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The completed table of a sampler that ``completes``."""
+        raise NotImplementedError
 
     def sample(self, X: np.ndarray, *, rng: np.random.Generator, copies: int = 1) -> np.ndarray:
         """Knockoff copies of ``X``, drawn without looking at any response: (n, p) for one, (copies, n, p) for several.
@@ -170,10 +199,10 @@ class KnockoffSampler(BaseEstimator, ABC):
         return self._fitted
 
 
-def as_matrix(X: object, who: str, *, name: str = "X") -> np.ndarray:
+def as_matrix(X: object, who: str, *, name: str = "X", missing: bool = False) -> np.ndarray:
     """X as a matrix of finite numbers; float32 stays float32, everything else becomes float64.
 
-    Error messages call the matrix ``name``.
+    Error messages call the matrix ``name``. ``missing``: NaN is allowed.
     """
     if issparse(X):
         raise Grip2Error(f"{who}: {name} must be a dense array, got a sparse one. Convert it: {name}.toarray().")
@@ -192,8 +221,8 @@ def as_matrix(X: object, who: str, *, name: str = "X") -> np.ndarray:
                 f"{who}: {name} must hold numbers, got {error}. Encode categories as numbers first."
             ) from None
     for block in row_blocks(matrix):
-        if not np.isfinite(matrix[block]).all():
-            bad = np.flatnonzero(~np.isfinite(matrix[block]).all(axis=0))
+        bad = np.flatnonzero((np.isinf(matrix[block]) if missing else ~np.isfinite(matrix[block])).any(axis=0))
+        if len(bad):
             raise Grip2Error(
                 f"{who}: {name} must be finite, got NaN or infinity in {column_list(X, bad)}. Impute or drop them first."
             )

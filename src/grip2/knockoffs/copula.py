@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from grip2._random import generator_from, stream
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import as_matrix, row_blocks, units_of_columns
+from grip2.knockoffs.base import Categories, as_matrix, row_blocks, units_of_columns
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     Scatter,
@@ -107,7 +107,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         self.clip = clip
         self.shrinkage = shrinkage
 
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None, categories: Categories = ()) -> Self:
         """Estimate the marginal distributions and the covariance of the normal scores.
 
         ``groups`` holds a label for every column: columns with the same label form a unit. None: every column is a unit.

@@ -12,7 +12,7 @@ from scipy.linalg import eigh, qr
 
 from grip2._random import stream
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import KnockoffSampler, as_matrix, column_list, refuse_constant, units_of_columns
+from grip2.knockoffs.base import Categories, KnockoffSampler, as_matrix, column_list, refuse_constant, units_of_columns
 from grip2.knockoffs.s_matrix import choose_s
 from grip2.knockoffs.s_matrix._groups import Groups
 
@@ -87,7 +87,7 @@ class FixedXKnockoffs(KnockoffSampler):
         middle = response.mean() if self.center else 0.0
         return np.vstack([centred.astype(matrix.dtype), zeros]), np.concatenate([response, middle + noise])
 
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None, categories: Categories = ()) -> Self:
         """Scale the columns to length one, decompose the matrix, choose S.
 
         ``groups`` holds a label for every column: columns with the same label form a unit. None: every column is a unit.

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import as_matrix, row_blocks, units_of_columns
+from grip2.knockoffs.base import Categories, as_matrix, row_blocks, units_of_columns
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     check_shrinkage,
@@ -59,7 +59,7 @@ class GaussianKnockoffs(JointCopiesSampler):
         self.s = s
         self.shrinkage = shrinkage
 
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None, categories: Categories = ()) -> Self:
         """Estimate what was not given. ``groups`` holds a label for every column; None: every column is a unit."""
         who = type(self).__name__
         check_shrinkage(self.shrinkage, who)

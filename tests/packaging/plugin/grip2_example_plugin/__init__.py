@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from grip2.knockoffs.base import Groups, KnockoffSampler
+from grip2.knockoffs.base import Categories, Groups, KnockoffSampler
 from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
@@ -33,7 +33,7 @@ class PermutedKnockoffs(KnockoffSampler):
     def __init__(self, passes: int = 1) -> None:
         self.passes = passes
 
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None) -> Self:
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None, categories: Categories = ()) -> Self:
         self.check_can_draw(groups=groups)
         self.covariance_ = np.diag(np.var(X, axis=0))
         self.s_ = np.diag(self.covariance_)
