@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from grip2 import KnockoffSelector, select
+from grip2.draws import OneRowEach
 from grip2.errors import Grip2Error
 from grip2.knockoffs import FixedXKnockoffs, GaussianKnockoffs
 from grip2.statistics import GRIP2, EffectPosterior, LassoCoefficient, Staged, Statistic
@@ -461,3 +462,35 @@ def test_a_given_s_that_is_too_large_for_several_copies_has_as_many_as_it_allows
         result = selector(knockoffs=sampler).fit(X, y).result_
         assert result.copies == copies
         assert ("the given S allows no more" in result.copies_reason) == (copies < 3)
+
+
+def test_clusters_give_one_row_each():
+    rows = OneRowEach.of(["a", "b", "a", "c", "c", "c"], 6, "who")
+    assert len(rows) == 3
+    chosen = np.array([rows.choose(np.random.default_rng(seed)) for seed in range(600)])
+    assert (np.diff(chosen, axis=1) > 0).all() or (np.sort(chosen, axis=1) == chosen).all()
+    assert all(sorted(rows.of_row[draw]) == [0, 1, 2] for draw in chosen)
+    # Each row of a cluster equally often: 600 draws, probability 1/2 and 1/3; 5 standard deviations, false alarm below 1e-5.
+    share = np.bincount(chosen.ravel(), minlength=6) / 600
+    expected = np.array([1 / 2, 1, 1 / 2, 1 / 3, 1 / 3, 1 / 3])
+    assert (np.abs(share - expected) <= 5 * np.sqrt(expected * (1 - expected) / 600)).all()
+    with pytest.raises(Grip2Error, match="one label for each of the 6 rows"):
+        OneRowEach.of(["a"], 6, "who")
+    with pytest.raises(Grip2Error, match="1 rows without one"):
+        OneRowEach.of(["a", None, "b"], 3, "who")
+
+
+def test_repeated_rows_as_clusters_keep_the_level():
+    """Rows that occur five times: without clusters much noise is selected, with clusters hardly any."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 30)), rng.standard_normal(60)
+    label = np.tile(np.arange(60), 5)
+    many, many_y = np.tile(X, (5, 1)), np.tile(y, 5)
+
+    def selector() -> KnockoffSelector:
+        return KnockoffSelector(LassoCoefficient(), GaussianKnockoffs(), copies=5, fdr=0.2, random_state=0)
+
+    fitted = selector().fit(many, many_y, clusters=label)
+    assert len(selector().fit(many, many_y).result_.selected) >= 10
+    assert len(fitted.result_.selected) <= 2
+    assert any("one row of each of 60 clusters" in text for text in fitted.result_.assumptions)

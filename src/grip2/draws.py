@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from grip2._random import stream
+from grip2.errors import Grip2Error
 from grip2.knockoffs import KnockoffSampler
 from grip2.progress import Progress, share_progress
 from grip2.responses import Response
@@ -21,6 +26,39 @@ from grip2.units import Layout, Units
 MAX_GROUP_BYTES = 2**28
 
 
+@dataclass(frozen=True, eq=False)
+class OneRowEach:
+    """Rows that come in clusters, such as several samples of one patient; a draw takes one row of each.
+
+    Rows of different clusters are independent, rows of one are not. A table with one row of every cluster has independent
+    rows, so that knockoffs keep their guarantee, and e-values of several draws may be averaged however dependent they are.
+    """
+
+    of_row: np.ndarray  # (rows,) 0 .. clusters - 1
+
+    @classmethod
+    def of(cls, clusters: Any, n_rows: int, who: str) -> OneRowEach:
+        """From one label for every row."""
+        labels = np.asarray(clusters)
+        if labels.shape != (n_rows,):
+            raise Grip2Error(f"{who}: clusters must hold one label for each of the {n_rows} rows, got {labels.shape}.")
+        if pd.isna(labels).any():
+            raise Grip2Error(
+                f"{who}: clusters must not be missing, got {int(pd.isna(labels).sum())} rows without one. Give a row that "
+                "belongs to no cluster a label of its own."
+            )
+        return cls(pd.factorize(labels)[0].astype(np.intp))
+
+    def __len__(self) -> int:
+        return int(self.of_row.max()) + 1
+
+    def choose(self, rng: np.random.Generator) -> np.ndarray:
+        """The number of one row of every cluster, ascending; within a cluster all rows are equally likely."""
+        order = rng.permutation(len(self.of_row))
+        _, first = np.unique(self.of_row[order], return_index=True)
+        return np.sort(order[first])
+
+
 def draw_importances(
     statistic: Statistic,
     sampler: KnockoffSampler,
@@ -29,18 +67,23 @@ def draw_importances(
     *,
     units: Units,
     copies: int,
+    one_row_each: OneRowEach | None = None,
     rngs: Sequence[np.random.Generator],
     n_jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> list[Importance]:
-    """One draw for each generator; neither workers nor their number change the numbers."""
-    # How many draws are scored together never depends on the number of workers.
-    together = statistic.draws_together(len(X), Layout(1 + copies, units))
+    """One draw for each generator; neither workers nor their number change the numbers.
+
+    Missing values of X are completed anew in every draw, and with ``one_row_each`` every draw has rows of its own.
+    """
+    # How many draws are scored together never depends on the number of workers. Draws with tables of their own share nothing.
+    shares_table = one_row_each is None and not np.isnan(X).any()
+    together = statistic.draws_together(len(X), Layout(1 + copies, units)) if shares_table else 1
     size = max(1, min(together, MAX_GROUP_BYTES // (X.nbytes * copies)))
     parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
     sampler.s_for(copies)  # solved and factorised once, not in every worker
-    work = partial(_importances, statistic, sampler, X, response, units, copies)
+    work = partial(_importances, statistic, sampler, X, response, units, copies, one_row_each)
     if len(parts) == 1 or (executor is None and n_jobs in (None, 1)):
         found = [work(part, share_progress(progress, k, len(parts))) for k, part in enumerate(parts)]
     elif executor is not None:
@@ -76,6 +119,7 @@ def _importances(
     response: Response,
     units: Units,
     copies: int,
+    one_row_each: OneRowEach | None,
     rngs: Sequence[np.random.Generator],
     progress: Progress | None,
 ) -> list[Importance]:
@@ -84,5 +128,9 @@ def _importances(
     On one thread of the linear algebra library, as worker processes have it: sums then round alike in all of them.
     """
     with threadpool_limits(limits=1, user_api="blas"):
+        if one_row_each is not None:
+            chosen = one_row_each.choose(stream(rngs[0], "rows of clusters"))
+            X, response = X[chosen], response.take(chosen)
+        X = sampler.complete(X, rng=rngs[0])
         draws = [sampler.sample(X, rng=rng, copies=copies) for rng in rngs]
         return statistic.importances(X, draws, response, rngs=rngs, units=units, progress=progress)

@@ -114,6 +114,7 @@ def assumptions_behind(
     copies: int = 1,
     grouped: bool = False,
     n_added: int = 0,
+    n_clusters: int = 0,
 ) -> list[str]:
     """What must hold for the false discovery rate to be controlled, one sentence each."""
     listed = list(sampler.assumptions())
@@ -127,6 +128,11 @@ def assumptions_behind(
         listed.append(
             "A selected group is an answer for the group: at least one of its columns matters given all other units. Which one "
             "is not said."
+        )
+    if n_clusters:
+        listed.append(
+            f"Every draw uses one row of each of {n_clusters} clusters: rows of different clusters are independent, rows of one "
+            "need not be."
         )
     if n_added:
         listed.append(

@@ -11,27 +11,29 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from grip2._random import RandomState, generator_from
-from grip2._validation import MIN_FEATURES, check_table, column_names, plain_values
+from grip2._validation import MIN_FEATURES, column_names, plain_values
 from grip2.copies import AUTOMATIC, CopiesChoice, check_copies, choose_copies
 from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values, selection_frequency
-from grip2.draws import draw_importances
+from grip2.draws import OneRowEach, draw_importances
 from grip2.errors import Grip2Error
 from grip2.explain import assumptions_behind, reason_for
 from grip2.facts import KnockoffQuality
 from grip2.filter import check_fdr, knockoff_threshold, q_values
-from grip2.groups import Groups, NamedUnits, units_from
+from grip2.groups import Groups, NamedUnits
 from grip2.knockoffs import CopulaKnockoffs, KnockoffSampler
 from grip2.progress import Progress
 from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
 from grip2.statistics.base import Statistic
 from grip2.statistics.staged import Staged
+from grip2.tables import PreparedTable, prepare
 
 # Above this correlation with its knockoff a feature has next to no power.
 LOW_POWER_CORRELATION = 0.95
@@ -105,27 +107,37 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, *, progress: Progress | None = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        clusters: Any = None,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+    ) -> Self:
         """Select features of the table ``X`` (n, p) for the response ``y`` (n,).
 
+        ``clusters`` (n,) labels rows that are not independent, such as several samples of one patient: every draw uses one
+        row of each cluster, chosen at random.
         ``progress`` is called with (work done, work in all) while models are fitted. ``executor`` runs several draws, on a
         Dask cluster for example, instead of the ``n_jobs`` processes of this machine.
         """
         began = time.perf_counter()
         self._check_parameters()
-        X, response = self._checked_data(X, y)
-        self.units_ = units_from(self.groups, self._names(), who=type(self).__name__)
+        table, response, rows = self._checked_data(X, y, clusters)
+        self.table_, self.units_ = table, table.units
         check_units(self.units_, type(self).__name__)
         rng = generator_from(self.random_state)
         statistic = Staged() if self.statistic is None else self.statistic
         sampler = clone(CopulaKnockoffs() if self.knockoffs is None else self.knockoffs)
-        self.n_rows_ = len(X)
-        X, response = self._augmented(sampler, X, response, rng)
+        self.n_rows_ = len(response)
+        X, response = self._augmented(sampler, table.X, response, rng)
         units = self.units_.units
         groups = None if units.all_single else units
         if groups is not None or self.copies not in (1, AUTOMATIC):
             sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else self.copies, groups=groups)
-        sampler.fit(X) if groups is None else sampler.fit(X, groups=groups)
+        sampler.fit(X, **_given(groups=groups, categories=table.categories or None))
         copies = choose_copies(
             self.copies,
             fdr=self.fdr,
@@ -141,12 +153,13 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             response,
             units=units,
             copies=copies.copies,
+            one_row_each=rows,
             rngs=rng.spawn(self.n_draws),
             n_jobs=self.n_jobs,
             executor=executor,
             progress=progress,
         )
-        self.result_ = self._result(importances, statistic, sampler, response, copies, began)
+        self.result_ = self._result(importances, statistic, sampler, response, rows, copies, began)
         self.W_ = self.result_.W
         self.q_values_ = self.result_.q_values
         self.threshold_ = self.result_.threshold
@@ -154,8 +167,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)
-        selected: np.ndarray = self.result_.selected_mask[self.units_.units.of_column]
-        return selected
+        unit = self.table_.unit_of_variables()
+        return np.asarray((unit >= 0) & self.result_.selected_mask[unit])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -203,23 +216,22 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 f"got {type(self.knockoffs).__name__}."
             )
 
-    def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, Response]:
+    def _checked_data(self, X: Any, y: Any, clusters: Any) -> tuple[PreparedTable, Response, OneRowEach | None]:
         who = type(self).__name__
         if y is None:
             raise Grip2Error(f"{who}: requires y to be passed, but the target y is None.")
-        self._given_names = column_names(X, who)
+        names = column_names(X, who)
         values = plain_values(y, who)
         try:
             X, values = validate_data(self, X, values, dtype=[np.float64, np.float32], order="C", multi_output=True)
             values = column_or_1d(values, warn=True)
         except ValueError as error:  # scikit-learn's complaints about the data
             raise Grip2Error(f"{who}: {error}") from None
-        check_table(X, self._names(), who)
+        named = X if names is None else pd.DataFrame(X, columns=list(names))
+        table = prepare(named, groups=self.groups, who=who)
         check_varies(values, who)
-        return X, response_from(values, self.task, who=who)
-
-    def _names(self) -> tuple[str, ...]:
-        return self._given_names or tuple(f"x{j}" for j in range(self.n_features_in_))
+        rows = None if clusters is None else OneRowEach.of(clusters, len(X), who)
+        return table, response_from(values, self.task, who=who), rows
 
     def _result(
         self,
@@ -227,6 +239,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         statistic: Statistic,
         sampler: KnockoffSampler,
         response: Response,
+        rows: OneRowEach | None,
         choice: CopiesChoice,
         began: float,
     ) -> SelectionResult:
@@ -273,6 +286,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                     copies=copies,
                     grouped=not self.units_.units.all_single,
                     n_added=len(response) - self.n_rows_,
+                    n_clusters=0 if rows is None else len(rows),
                 )
             ),
             facts=importances[0].facts,
@@ -306,6 +320,11 @@ def select(
 ) -> SelectionResult:
     """Select features in one call: ``KnockoffSelector(**parameters).fit(X, y).result_``."""
     return KnockoffSelector(**parameters).fit(X, y, progress=progress, executor=executor).result_
+
+
+def _given(**arguments: Any) -> dict[str, Any]:
+    """The arguments that are not None, so that samplers of users that know nothing of groups can be fitted."""
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _can_draw(sampler: KnockoffSampler, copies: int) -> bool:
