@@ -27,7 +27,8 @@ from grip2.explain import assumptions_behind, reason_for
 from grip2.facts import KnockoffQuality
 from grip2.filter import check_fdr, knockoff_threshold, q_values
 from grip2.groups import Groups, NamedUnits
-from grip2.knockoffs import CopulaKnockoffs, KnockoffSampler
+from grip2.knockoffs import KnockoffSampler
+from grip2.knockoffs.registry import SAMPLERS
 from grip2.progress import Progress
 from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
@@ -35,6 +36,8 @@ from grip2.statistics.base import Statistic
 from grip2.statistics.staged import Staged
 from grip2.tables import PreparedTable, prepare
 
+# The sampler where none is named.
+DEFAULT_KNOCKOFFS = "copula"
 # Above this correlation with its knockoff a feature has next to no power.
 LOW_POWER_CORRELATION = 0.95
 
@@ -85,7 +88,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def __init__(
         self,
         statistic: Statistic | None = None,
-        knockoffs: KnockoffSampler | None = None,
+        knockoffs: KnockoffSampler | str | None = None,
         *,
         fdr: float = 0.1,
         copies: int | str = AUTOMATIC,
@@ -130,7 +133,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         check_units(self.units_, type(self).__name__)
         rng = generator_from(self.random_state)
         statistic = Staged() if self.statistic is None else self.statistic
-        sampler = clone(CopulaKnockoffs() if self.knockoffs is None else self.knockoffs)
+        self.sampler_ = sampler = self._sampler()
         self.n_rows_ = len(response)
         X, response = self._augmented(sampler, table.X, response, rng)
         units = self.units_.units
@@ -190,6 +193,13 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         X, y = sampler.augment_rows(X, response.y, rng=rng)
         return X, response.encode(y, type(self).__name__)
 
+    def _sampler(self) -> KnockoffSampler:
+        """A sampler to be fitted: a copy of the one given, or a new one of the name given."""
+        if self.knockoffs is None or isinstance(self.knockoffs, str):
+            named: KnockoffSampler = SAMPLERS.create(self.knockoffs or DEFAULT_KNOCKOFFS)
+            return named
+        return clone(self.knockoffs)
+
     def _check_parameters(self) -> None:
         who = type(self).__name__
         try:
@@ -210,10 +220,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 f"{who}: statistic must be a grip2.statistics.Statistic such as GRIP2(), "
                 f"got {type(self.statistic).__name__}."
             )
-        if self.knockoffs is not None and not isinstance(self.knockoffs, KnockoffSampler):
+        if self.knockoffs is not None and not isinstance(self.knockoffs, KnockoffSampler | str):
             raise Grip2Error(
-                f"{who}: knockoffs must be a grip2.knockoffs.KnockoffSampler such as GaussianKnockoffs(), "
-                f"got {type(self.knockoffs).__name__}."
+                f"{who}: knockoffs must be a name such as 'auto' or a grip2.knockoffs.KnockoffSampler such as "
+                f"GaussianKnockoffs(), got {type(self.knockoffs).__name__}."
             )
 
     def _checked_data(self, X: Any, y: Any, clusters: Any) -> tuple[PreparedTable, Response, OneRowEach | None]:
