@@ -139,7 +139,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         units = self.units_.units
         groups = None if units.all_single else units
         if groups is not None or self.copies not in (1, AUTOMATIC):
-            sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else self.copies, groups=groups)
+            sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else int(self.copies), groups=groups)
         sampler.fit(X, **_given(groups=groups, categories=table.categories or None))
         copies = choose_copies(
             self.copies,
@@ -196,9 +196,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _sampler(self) -> KnockoffSampler:
         """A sampler to be fitted: a copy of the one given, or a new one of the name given."""
         if self.knockoffs is None or isinstance(self.knockoffs, str):
-            named: KnockoffSampler = SAMPLERS.create(self.knockoffs or DEFAULT_KNOCKOFFS)
-            return named
-        return clone(self.knockoffs)
+            sampler: KnockoffSampler = SAMPLERS.create(self.knockoffs or DEFAULT_KNOCKOFFS)
+        else:
+            sampler = clone(self.knockoffs)
+        return sampler
 
     def _check_parameters(self) -> None:
         who = type(self).__name__
