@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from grip2._random import stream
 from grip2.errors import Grip2Error
 from grip2.progress import Progress, share_progress
-from grip2.responses import Response, response_from, tasks
+from grip2.responses import Response, response_from, rows_of, tasks
 from grip2.result import Importance
 from grip2.statistics.paper_settings import paper_settings
 from grip2.symmetry import Members, draw_order, shuffled
@@ -229,7 +229,7 @@ def _matrix(values: np.ndarray, name: str, who: str) -> np.ndarray:
 def _response(y: np.ndarray, n_rows: int, task: str, who: str) -> Response:
     if task not in tasks():
         raise Grip2Error(f"{who}: task must be one of {', '.join(tasks())}, got {task!r}.")
-    y = np.asarray(y)
-    if y.shape != (n_rows,):
-        raise Grip2Error(f"{who}: y must have shape ({n_rows},) to match X, got {y.shape}.")
-    return response_from(y, task, who=who)
+    rows = rows_of(y, who)
+    if rows.shape != (n_rows,):
+        raise Grip2Error(f"{who}: y must have shape ({n_rows},) to match X, got {rows.shape}.")
+    return response_from(rows, task, who=who)

@@ -19,6 +19,7 @@ not hold, the guarantee stays and power may suffer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -42,7 +43,8 @@ class EffectPosterior(Statistic, Stage):
     """Posterior probability of having an effect in an additive model of lines and curves.
 
     Takes about a second on tables on which a network takes minutes, and cannot see features that act only together. For
-    classes, probabilities are those of the 0/1 label of each class against the rest, summed over classes.
+    classes, probabilities are those of the 0/1 label of each class against the rest, summed over classes; for counts and times to
+    an event, those of the working response of a penalised model by likelihood.
 
     Parameters
     ----------
@@ -64,7 +66,10 @@ class EffectPosterior(Statistic, Stage):
     ) -> Importance:
         self._check_settings()
         Z = members.standardised(np.float32)
-        return Importance(self._probabilities(Z, members.layout, response, None, rng))
+        vectors = response.contrasts
+        if response.has_working_response:
+            vectors = response.working_responses(self._lassos(Z, members.layout, response, rng).outputs)
+        return Importance(self._probabilities(Z, members.layout, vectors, None, rng))
 
     def fit_stage(
         self,
@@ -81,11 +86,22 @@ class EffectPosterior(Statistic, Stage):
             weights = _unit_weights(fit.probability)
             left = Measurement.residual(fit.residual, fit_rows)
             return StageFit(fit.probability, left, None, left.scale, weights)
-        # The additive model is one of measurements. Logits come from lassos, which model classes; probabilities of the
-        # 0/1 labels find more. That a label is not normal can cost power and nothing else.
-        lassos = LassoCurves(curves=bool(self.curves)).fit_stage(Z, layout, response, rng=rng, fit_rows=fit_rows)
-        found = self._probabilities(Z, layout, response, fit_rows, stream(rng, "posterior"))
+        # The additive model is one of measurements. Outputs come from lassos, which model the response; probabilities of
+        # its working responses, or of 0/1 labels, find more. That these are not normal can cost power and nothing else.
+        lassos = self._lassos(Z, layout, response, rng, fit_rows)
+        vectors = response.working_responses(lassos.outputs)
+        found = self._probabilities(Z, layout, vectors, fit_rows, stream(rng, "posterior"))
         return StageFit(found, response, lassos.logits, 1.0, _unit_weights(found), lassos.penalties)
+
+    def _lassos(
+        self,
+        Z: np.ndarray,
+        layout: Layout,
+        response: Response,
+        rng: np.random.Generator,
+        fit_rows: np.ndarray | None = None,
+    ) -> StageFit:
+        return LassoCurves(curves=bool(self.curves)).fit_stage(Z, layout, response, rng=rng, fit_rows=fit_rows)
 
     def facts(self, fit: StageFit) -> StageFacts:
         told = super().facts(fit)
@@ -97,12 +113,12 @@ class EffectPosterior(Statistic, Stage):
         self,
         Z: np.ndarray,
         layout: Layout,
-        response: Response,
+        vectors: Sequence[np.ndarray],
         fit_rows: np.ndarray | None,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """(members, units) summed over the contrasts of the response."""
-        fits = [self._fit(Z, layout, one, fit_rows, rng) for one in response.contrasts]
+        """(members, units) summed over the ``vectors`` (rows,), each a response of its own."""
+        fits = [self._fit(Z, layout, one, fit_rows, rng) for one in vectors]
         return np.asarray(np.sum([fit.probability for fit in fits], axis=0))
 
     def _fit(

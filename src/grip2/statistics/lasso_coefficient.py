@@ -1,7 +1,8 @@
 """Lasso coefficient difference (LCD): the linear method that is reported beside every comparison.
 
 Columns of all members are standardised; a unit of several columns is scored by the norm of their coefficients. For two
-classes the lasso is an l1-penalised logistic regression; several classes are scored one against the rest.
+classes the lasso is an l1-penalised logistic regression; several classes are scored one against the rest. Counts, times to
+an event and ordered classes have the l1-penalised model of their own likelihood.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from grip2.statistics.augmented import threads_for
 from grip2.statistics.base import Statistic
 from grip2.statistics.lasso_cv import check_grid, draw_folds, gram_fits, lambda_grid, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
+from grip2.statistics.penalised_path import likelihood_cv
 from grip2.symmetry import Members
 
 
@@ -35,7 +37,7 @@ class LassoCoefficient(Statistic):
         Of the cross-validation; drawn at random.
     n_lambdas, ratio
         Grid of penalties: so many from the smallest that kills every coefficient down to ``ratio`` of it,
-        equally spaced on the log scale. Twice as coarse for classes, where a fit costs more.
+        equally spaced on the log scale. Twice as coarse where the model is not least squares and a fit costs more.
     """
 
     def __init__(self, folds: int = 5, *, n_lambdas: int = 100, ratio: float = 1e-3) -> None:
@@ -52,9 +54,9 @@ class LassoCoefficient(Statistic):
             folds = draw_folds(len(Z), self.folds, rng, labels=response.strata)
         except ValueError as error:
             raise Grip2Error(f"{type(self).__name__}: {error}") from None
-        fit = {"least squares": self._least_squares, "logistic": self._logistic}[response.linear_model]
+        fit = {"least squares": self._least_squares, "logistic": self._logistic, "likelihood": self._likelihood}
         with threads_for(Z):
-            strength, details = fit(Z, response, folds)
+            strength, details = fit[response.linear_model](Z, response, folds)
         return Importance(members.layout.norms(strength), Facts(details=details))
 
     def _logistic(
@@ -66,6 +68,12 @@ class LassoCoefficient(Statistic):
         ]
         strength = np.sum([np.abs(fit.coefficients) for fit in fits], axis=0)
         return strength, {"lambda": [fit.lambda_ for fit in fits]}
+
+    def _likelihood(
+        self, Z: np.ndarray, response: Response, folds: list[np.ndarray]
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        fit = likelihood_cv(Z, response, folds=folds, n_lambdas=-(-self.n_lambdas // 2), ratio=self.ratio)
+        return np.abs(fit.coefficients), {"lambda": fit.lambda_}
 
     def _least_squares(
         self, Z: np.ndarray, response: Response, folds: list[np.ndarray]

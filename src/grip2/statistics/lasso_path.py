@@ -1,7 +1,8 @@
 """Lasso path entry (LAPA): the penalty at which a feature enters the lasso; the paper's linear baseline.
 
 Columns of all members are standardised; a unit of several columns enters with the first of them. For two
-classes the lasso is an l1-penalised logistic regression; several classes are scored one against the rest.
+classes the lasso is an l1-penalised logistic regression; several classes are scored one against the rest. Counts, times to
+an event and ordered classes have the l1-penalised model of their own likelihood.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from grip2.statistics.lasso_cv import (
     table_path,
 )
 from grip2.statistics.logistic_path import LogisticPath
+from grip2.statistics.penalised_path import PenalisedPath, ResponseLikelihood
 from grip2.symmetry import Members
 
 # Largest violation of the lasso's optimality conditions a path may show, relative to the largest penalty.
@@ -52,8 +54,8 @@ class LassoPath(Statistic):
     ----------
     method : {"auto", "lars", "grid"}
         ``"auto"`` is ``"lars"`` where it is stable, that is where the path it finds satisfies the lasso's
-        optimality conditions at every knot, and ``"grid"``, the paper's choice, elsewhere. Classes always use
-        the grid: the logistic path is not piecewise linear. So do more than 4,000 columns of all members, without a
+        optimality conditions at every knot, and ``"grid"``, the paper's choice, elsewhere. Responses that are
+        no measurements always use the grid: the path of their likelihood is not piecewise linear. So do more than 4,000 columns of all members, without a
         Gram matrix, which would take hundreds of megabytes or more.
     n_lambdas : int
         Points of the grid. The paper does not give a number.
@@ -75,18 +77,26 @@ class LassoPath(Statistic):
             raise Grip2Error(f"LassoPath: method must be 'auto', 'lars' or 'grid', got {self.method!r}.")
         check_grid(self.n_lambdas, self.ratio, type(self).__name__)
         Z = members.standardised()
-        entry_of = {"least squares": self._linear_entry, "logistic": self._logistic_entries}[response.linear_model]
+        entry_of = {
+            "least squares": self._linear_entry,
+            "logistic": self._logistic_entries,
+            "likelihood": self._likelihood_entry,
+        }
+        if self.method == "lars" and response.linear_model != "least squares":
+            raise Grip2Error(f"LassoPath: method='lars' is for measurements; use 'auto' or 'grid' for {response.noun}.")
         with threads_for(Z):
-            entry, details = entry_of(Z, response)
+            entry, details = entry_of[response.linear_model](Z, response)
         # A unit enters with the first of its columns.
         return Importance(members.layout.maxima(entry), Facts(details=details))
 
     def _logistic_entries(self, Z: np.ndarray, response: Response) -> tuple[np.ndarray, dict[str, Any]]:
         """A feature counts from the first class that it helps to tell from the rest."""
-        if self.method == "lars":
-            raise Grip2Error("LassoPath: method='lars' is for measurements; use 'auto' or 'grid' for classes.")
         entry = np.max([self._logistic_entry(Z, label) for label in response.contrasts], axis=0)
         return entry, {"method": "grid, logistic"}
+
+    def _likelihood_entry(self, Z: np.ndarray, response: Response) -> tuple[np.ndarray, dict[str, Any]]:
+        path = PenalisedPath(Z, ResponseLikelihood(response))
+        return self._entry_along(path), {"method": "grid, likelihood"}
 
     def _linear_entry(self, Z: np.ndarray, response: Response) -> tuple[np.ndarray, dict[str, Any]]:
         y = response.y
@@ -130,6 +140,9 @@ class LassoPath(Statistic):
 
     def _logistic_entry(self, Z: np.ndarray, label: np.ndarray) -> np.ndarray:
         path = LogisticPath(Z, label, gram=moments(Z, label).gram if gram_fits(Z.shape[1]) else None)
+        return self._entry_along(path)
+
+    def _entry_along(self, path: PenalisedPath) -> np.ndarray:
         lambdas = lambda_grid(path.lambda_max, self.n_lambdas, self.ratio)
         return first_nonzero(np.column_stack([path.advance(lambda_) for lambda_ in lambdas]), lambdas)
 

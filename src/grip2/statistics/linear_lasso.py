@@ -1,4 +1,4 @@
-"""A cross-validated lasso as the linear part of a stage; l1-penalised logistic regressions for classes."""
+"""A cross-validated lasso as the linear part of a stage: of least squares, or penalised by the likelihood of the response."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from grip2.responses import Measurement, Response, share_explained
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.lasso_cv import draw_folds, gram_fits, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
-from grip2.statistics.residual_lasso import FOLDS, fit_residuals, moved
+from grip2.statistics.penalised_path import likelihood_cv, response_folds
+from grip2.statistics.residual_lasso import FOLDS
 
 # Likelihood alone would send the slope to infinity where classes are separable, and the intercept of an absent class.
 PRIOR_ROWS = 5
@@ -40,21 +41,21 @@ def fit_linear_lasso(
     """
     Z = np.asarray(Z, dtype=float)
     fit_rows = np.arange(len(Z)) if fit_rows is None else fit_rows
-    fit = {"least squares": _least_squares, "logistic": _logistic}[response.linear_model]
+    fit = {"least squares": _residual, "logistic": _logistic, "likelihood": _likelihood}[response.linear_model]
     with threads_for(Z):
         return fit(Z, response, fit_rows, rng)
 
 
-def _least_squares(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
-    return (_residual if response.leaves_residual else _one_step)(Z, response, fit_rows, rng)
-
-
-def _one_step(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
-    """From the best constant, one Newton step by a lasso of the working residual."""
-    start = np.tile(response.take(fit_rows).constant_outputs(prior_rows=1.0), (len(Z), 1))
-    fit = fit_residuals(Z, response.working_residual(start), fit_rows, rng)
-    outputs = moved(response, start, fit.fitted, fit_rows)
-    return LassoPart(fit.strength, max(0.0, fit.r2), response, outputs, penalties=fit.penalties)
+def _likelihood(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
+    """By the loss of the response, whose one output is the linear predictor."""
+    fitted = response.take(fit_rows)
+    if len(fit_rows) < FOLDS:  # nothing to validate on
+        constant = np.tile(fitted.constant_outputs(prior_rows=1.0), (len(Z), 1))
+        return LassoPart(np.zeros(Z.shape[1]), 0.0, response, constant)
+    fit = likelihood_cv(Z[fit_rows], fitted, folds=response_folds(fitted, FOLDS, rng))
+    outputs = (Z @ fit.coefficients + fit.intercept)[:, None]
+    share = share_explained(float(fit.errors.mean(axis=1).min()), float(fit.errors[0].mean()))
+    return LassoPart(np.abs(fit.coefficients), share, response, outputs, penalties=(fit.lambda_,))
 
 
 def _residual(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:

@@ -32,6 +32,12 @@ class StageFit:
     penalties: tuple[float, ...] = ()
     held_out_share: float = 0.0  # of the variance or deviance of y
 
+    @property
+    def outputs(self) -> np.ndarray:
+        """The prediction of a stage that is chained by its outputs."""
+        assert self.logits is not None
+        return self.logits
+
 
 class Stage(ABC):
     """A model that may come before the network of `Staged`."""

@@ -1,0 +1,74 @@
+"""Which kind of response a user's y is."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from grip2.errors import Grip2Error, did_you_mean
+from grip2.responses.base import Response
+from grip2.responses.classes import SeveralClasses, TwoClasses
+from grip2.responses.counts import Counts
+from grip2.responses.given import rows_of
+from grip2.responses.measurement import Measurement
+from grip2.responses.ordered import OrderedClasses
+from grip2.responses.survival import Survival
+
+# In the order in which they are tried.
+KINDS: tuple[type[Response], ...] = (Survival, OrderedClasses, Counts, TwoClasses, SeveralClasses, Measurement)
+AUTOMATIC = "auto"
+FEW_WHOLE_NUMBERS = 10
+
+
+def tasks() -> tuple[str, ...]:
+    """What ``task=`` may be, beside "auto"."""
+    return tuple(dict.fromkeys(kind.task for kind in reversed(KINDS)))
+
+
+def response_from(values: Any, task: str = AUTOMATIC, *, who: str = "response") -> Response:
+    """The response that these values are, by the task named or, for "auto", by what they look like.
+
+    ``values`` are one column; or times to an event: a structured array with two fields, or two columns, one of which is
+    the event (booleans or 0/1); or ordered categories of pandas (`rows_of` has the rules).
+    "auto": two columns are survival, ordered categories are ordered classes; of one column text, booleans and two distinct
+    values are classes, everything else is a measurement. Counts and ordered classes that are plain numbers have to be asked for.
+    """
+    if task not in (AUTOMATIC, *tasks()):
+        raise Grip2Error(
+            f"{who}: task must be one of {', '.join((AUTOMATIC, *tasks()))}, got {task!r}.{did_you_mean(task, tasks())}"
+        )
+    rows = rows_of(values, who)
+    if rows.dtype.kind == "f" and not np.isfinite(rows).all():
+        raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
+    if task == AUTOMATIC:
+        check_varies(rows, who)
+    for kind in KINDS:
+        if task in (AUTOMATIC, kind.task) and kind.recognises(rows, asked=task == kind.task):
+            if task == AUTOMATIC:
+                _warn_of_whole_numbers(rows, kind, who)
+            return kind.encode(rows, who)
+    raise Grip2Error(
+        f"{who}: {task} needs one column, got {' and '.join(rows.dtype.names or ())}. Leave the task out, or pass one column."
+    )
+
+
+def check_varies(values: np.ndarray, who: str) -> None:
+    """Refuse a response with the same value in every row; a response of several fields is checked by its kind."""
+    if values.dtype.names is None and len(np.unique(values)) < 2:
+        only = "one class" if values.dtype.kind in "OUSb" else "a constant"
+        raise Grip2Error(f"{who}: y is {only} ({values[0]!r} in every row); there is nothing to explain.")
+
+
+def _warn_of_whole_numbers(values: np.ndarray, kind: type[Response], who: str) -> None:
+    n_distinct = len(np.unique(values)) if values.dtype.kind in "iu" else 0
+    if kind is Measurement and 0 < n_distinct <= FEW_WHOLE_NUMBERS:
+        also = "classes, task='classification'; ordered classes, task='ordered'"
+        also += "; counts, task='counts'" if values.min() >= 0 else ""
+        warnings.warn(
+            f"{who}: y has {n_distinct} distinct whole numbers and is treated as {kind.noun} ({kind.task}). "
+            f"If they are something else, say so: {also} (--task on the command line).",
+            UserWarning,
+            stacklevel=4,
+        )
