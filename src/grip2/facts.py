@@ -72,6 +72,17 @@ class KnockoffQuality:
 
 
 @dataclass(frozen=True)
+class ColumnFacts:
+    """One column of the user's table: what it was taken for."""
+
+    name: str
+    role: str  # "number", "category", ... (`grip2.tables.roles` has the rules)
+    why: str  # the rule that gave the role, or "given"
+    done: str  # what was done to it; empty: nothing
+    missing: int  # rows without a value
+
+
+@dataclass(frozen=True)
 class Facts:
     """Everything a statistic reports beside its importances."""
 

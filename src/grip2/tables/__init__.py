@@ -1,6 +1,7 @@
 """Tables as they come: read from a file, every column given a role, turned into the numbers that samplers and statistics take."""
 
-from grip2.tables.prepare import prepare
-from grip2.tables.records import PreparedTable, Role, TableError, Variable
+from grip2.tables.prepare import examine, prepare
+from grip2.tables.records import PreparedTable, Problem, Role, TableError, Variable
+from grip2.tables.target import TargetValues
 
-__all__ = ["PreparedTable", "Role", "TableError", "Variable", "prepare"]
+__all__ = ["PreparedTable", "Problem", "Role", "TableError", "TargetValues", "Variable", "examine", "prepare"]

@@ -1,0 +1,136 @@
+"""The rules by which every column of a table gets a role.
+
+A role that the user gives (``columns={"zip": "category"}``, ``--as zip=category``) comes before all rules. Otherwise:
+
+1. **constant**: one value only, or none. Left out.
+2. **number**: numbers, and texts that are all numbers written in one way (plain, thousands separators, decimal comma, a sign such
+   as %). Texts with leading zeros are codes, not numbers. Where at least 90 % of the cells are numbers, the others are damaged
+   cells, and the table is refused until they are mended or declared.
+3. **0/1**: two values, numbers or texts, and booleans. A text column with one value and empty cells too: the value, or none.
+4. **identifier**: whole numbers that count the rows from 0 or 1, or whose column is named like one (id, customer_id, rownames,
+   index) and that are all different or have more than 50 values; texts with more values than half of the rows, with no value in
+   at least 5 rows, or with more than 50 values of which the 49 most frequent cover less than half of the rows. Left out.
+5. **date**: columns of dates, and texts of which at least 95 % are dates in one format (ISO first; day and month in an order that
+   the column itself decides). Days since the earliest date; season (two columns) where dates span two years or more, and time of
+   day (two columns) where it varies, in the same unit.
+6. **ordered**: ordered categories of pandas, and texts whose order the user gives (``small<medium<large``): 0, 1, 2, ...
+7. **category**: all other texts and categories: one unit of 0/1 columns, one for each level but the most frequent. Levels with
+   fewer than 5 rows or 0.5 % of the rows are pooled into "other" (a single one together with the next rarest), and of more than
+   50 levels the 49 most frequent are kept.
+8. **copy**: equal to an earlier column in every row, or the same levels under other names. One unit with that column.
+   A copy of the target stops the preparation.
+
+Empty cells and marks such as "N/A", "?" and "." are missing; so is "NA", but in a text column that has empty cells too, and in one
+that is declared a category, "NA" is a level. A text column that is empty in at least half of the rows has the level "(missing)".
+Spaces around texts do not count. Columns of arrays have no names, so that only rules 1 to 3, 5, 7 and 8 apply to them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from grip2.errors import did_you_mean
+from grip2.tables.records import Problem, Role
+
+NUMBER_SHARE = 0.9  # of plain numbers, from which on other cells are damaged
+DATE_SHARE = 0.95
+MAX_LEVELS = 50
+IDENTIFIER_SHARE = 0.5  # of the rows: more distinct texts than this are no category
+COVERED_SHARE = 0.5  # of the rows that the most frequent levels must cover for the others to be pooled
+RARE_ROWS, RARE_SHARE = 5, 0.005
+FEWEST_VALUES = 5  # a column with missing values must have so many others
+ABSENT_SHARE = 0.5  # of empty cells, from which on they are a level of a text column
+SEASON_DAYS = 730  # span of dates from which on the season is told apart from the trend
+MISSING_LEVEL = "(missing)"
+
+_NAMED_LIKE_IDENTIFIER = re.compile(
+    r"(?i:(^|[_\s.\-])(id|ids|uuid|guid|identifier|row_?names?|index|unnamed: 0)$)|[a-z](ID|Id)$"
+)
+
+
+class Missing(StrEnum):
+    """What happens to missing values."""
+
+    DRAW = "draw"  # they stay missing; the sampler draws them from its model
+    INDICATOR = "indicator"  # filled, with a 0/1 column "is missing" in the same unit, or as a level of their own
+    MEDIAN = "median"  # filled with the median or the most frequent level
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A role that the user gives."""
+
+    role: Role
+    order: tuple[str, ...] = ()  # of levels
+
+
+GIVEN = "given"
+_ROLES_TO_GIVE = {
+    "number": Role.NUMBER,
+    "ordered": Role.ORDERED,
+    "category": Role.CATEGORY,
+    "0/1": Role.BINARY,
+    "date": Role.DATE,
+    "identifier": Role.IDENTIFIER,
+    "drop": Role.DROPPED,
+}
+
+
+def asked_roles(
+    given: Mapping[str, str] | None, names: Sequence[str]
+) -> tuple[dict[str, Asked], list[Problem]]:
+    """The roles that the user gives, and what is wrong with them."""
+    asked: dict[str, Asked] = {}
+    problems: list[Problem] = []
+    for name, word in (given or {}).items():
+        name, word = str(name), str(word)
+        if name not in names:
+            problems.append(Problem(f"there is no column {name!r}", nearest(name, names)))
+        elif "<" in word:
+            order = tuple(level.strip() for level in word.split("<"))
+            if len(set(order)) < len(order) or not all(order):
+                problems.append(Problem(f"column {name!r}: the order {word!r} names a level twice or none", "mend it"))
+            asked[name] = Asked(Role.ORDERED, order)
+        elif word not in _ROLES_TO_GIVE:
+            hint = did_you_mean(word, _ROLES_TO_GIVE).strip()
+            roles = ", ".join(_ROLES_TO_GIVE)
+            problems.append(
+                Problem(
+                    f"column {name!r} cannot be taken for {word!r}",
+                    f"roles are {roles}, or an order such as small<medium<large" + (f". {hint.rstrip('?')}?" if hint else ""),
+                )
+            )
+        else:
+            asked[name] = Asked(_ROLES_TO_GIVE[word])
+    return asked, problems
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """What to do about a name that does not exist."""
+    folded = [other for other in names if other.lower() == name.lower()]
+    hint = f"did you mean {folded[0]!r}?" if folded else did_you_mean(name, names).strip()
+    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return hint[:1].lower() + hint[1:].rstrip("?") + "?" if hint else f"columns are {listed}"
+
+
+def named_like_identifier(name: str) -> bool:
+    return _NAMED_LIKE_IDENTIFIER.search(name) is not None
+
+
+def rare_below(n_rows: int) -> int:
+    """A level with fewer rows is rare."""
+    return max(RARE_ROWS, round(RARE_SHARE * n_rows))
+
+
+def say(name: str, role: str) -> str:
+    """How to give a column a role, in Python and on the command line."""
+    return f"columns={{{name!r}: {role!r}}} (--as {quoted(name + '=' + role)})"
+
+
+def quoted(word: str) -> str:
+    """A word as a shell takes it."""
+    return word if re.fullmatch(r"[\w.=/\-:]+", word) else f"'{word}'"

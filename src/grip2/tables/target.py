@@ -1,0 +1,208 @@
+"""The target beside a table: aligned with its rows, rows without one left out, times and events put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import pandas as pd
+from sklearn.utils import column_or_1d
+
+from grip2._validation import plain_values
+from grip2.errors import Grip2Error
+from grip2.tables.records import Problem, Role
+from grip2.tables.roles import IDENTIFIER_SHARE, MAX_LEVELS, Missing
+from grip2.tables.sources import column_of
+from grip2.tables.text import MISSING_MARKS
+
+TIME, EVENT = "time", "event"
+# What an event column may say of a row in which the event has happened.
+EVENT_WORDS = frozenset(
+    {"1", "yes", "y", "true", "t", "event", "dead", "died", "death", "deceased", "relapse", "relapsed", "failed", "failure"}
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TargetValues:
+    """The target in the rows that have one."""
+
+    values: np.ndarray  # (rows,) numbers, texts, or records of event and time; (rows, 2) for times and events
+    rows: np.ndarray | None = None  # the rows of the table that have a target; None: all
+    notices: tuple[str, ...] = ()
+    name: str = "the target"
+
+    @property
+    def parts(self) -> list[tuple[str, np.ndarray]]:
+        """The target, or its time and its event, each under its name."""
+        if self.values.dtype.names:
+            return [(f"{self.name} ({field})", self.values[field]) for field in self.values.dtype.names]
+        if self.values.ndim == 2:
+            return [(f"{self.name} ({field})", self.values[:, j]) for j, field in enumerate((TIME, EVENT)[: self.values.shape[1]])]
+        return [(self.name, self.values)]
+
+
+def target_of(y: Any, table: Any, who: str) -> TargetValues:
+    """A user's y for a table.
+
+    A pandas Series is put into the order of the table's index where both have the same labels, and refused where they do not.
+    Rows whose target is missing in a Series or masked array are left out; a plain array with NaN is refused.
+    """
+    notices: list[str] = []
+    if isinstance(y, pd.Series | pd.DataFrame) and isinstance(table, pd.DataFrame) and len(y) == len(table):
+        aligned = _aligned(y, table, who)
+        if aligned is not y:
+            notices.append("y was put into the order of the table's index")
+        y = aligned
+    if isinstance(y, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(y)
+        return _present(np.asarray(y.data), ~(mask if mask.ndim == 1 else mask.any(axis=1)), who, notices)
+    series = nw.from_native(y, series_only=True, pass_through=True) if not isinstance(y, np.ndarray) else y
+    if isinstance(series, nw.Series):
+        present = ~_absent(series)
+        return _present(np.asarray(y)[present] if present.all() else _to_array(series, present), present, who, notices, taken=True)
+    if isinstance(y, pd.DataFrame):
+        present = ~y.isna().any(axis=1).to_numpy()
+        return _present(y[present].to_numpy(), present, who, notices, taken=True)
+    return TargetValues(_shaped(y if _records(y) else plain_values(y, who)), notices=tuple(notices))
+
+
+def _records(y: Any) -> bool:
+    return bool(getattr(getattr(y, "dtype", None), "names", None))
+
+
+def _absent(series: nw.Series[Any]) -> np.ndarray:
+    missing = series.is_null()
+    if series.dtype.is_float():
+        missing = missing | series.is_nan()
+    return np.asarray(missing.to_numpy()).astype(bool)
+
+
+def _to_array(series: nw.Series[Any], present: np.ndarray) -> np.ndarray:
+    """The values that are there, of the type that they have without the missing ones."""
+    return np.asarray(series.filter(present.tolist()).to_numpy())
+
+
+def _present(
+    values: np.ndarray, present: np.ndarray, who: str, notices: list[str], *, taken: bool = False
+) -> TargetValues:
+    kept = values if taken else values[present]
+    if present.all():
+        return TargetValues(_shaped(kept if _records(kept) else plain_values(kept, who)), notices=tuple(notices))
+    if not present.any():
+        raise Grip2Error(f"{who}: y is missing in all {len(present)} rows.")
+    notices.append(f"y is missing in {int((~present).sum())} of {len(present)} rows, which are left out")
+    return TargetValues(_shaped(plain_values(kept, who)), np.flatnonzero(present), tuple(notices))
+
+
+def _shaped(values: np.ndarray) -> np.ndarray:
+    """One value for every row; records, and two columns, are left to the response."""
+    if values.dtype.names or (values.ndim == 2 and values.shape[1] == 2):
+        return values
+    return np.asarray(column_or_1d(values, warn=True))
+
+
+def _aligned(y: Any, table: pd.DataFrame, who: str) -> Any:
+    if y.index.equals(table.index):
+        return y
+    if y.index.is_unique and table.index.is_unique and len(y.index.difference(table.index)) == 0:
+        return y.reindex(table.index)
+    example = next((label for label in y.index if label not in table.index), y.index[0])
+    raise Grip2Error(
+        f"{who}: y has another index than X ({example!r} for example), so that it is not known which rows belong together. Give "
+        "both the same labels; if they are in the same order, pass y.to_numpy()."
+    )
+
+
+def read_target(series: nw.Series[Any], name: str) -> tuple[TargetValues, list[Problem]]:
+    """The target from a column of a file; rows without one are left out."""
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        present = ~_absent(series)
+        return _of_rows(_to_array(series, present), present, name), []
+    reading = column_of(name, series).read(None, Missing.REFUSE)
+    nothing = TargetValues(np.zeros(0), name=name)
+    if reading.problems:
+        return nothing, list(reading.problems)
+    if reading.role == Role.DATE:
+        remedy = "turn them into numbers first, for example days since a start"
+        return nothing, [Problem(f"the target {name!r} holds dates", remedy)]
+    if reading.values is not None and not reading.levels:
+        present = ~np.isnan(reading.columns[0])
+        return _of_rows(reading.columns[0][present], present, name), []
+    texts = texts_of(series)
+    present = np.array([text is not None for text in texts], dtype=bool)
+    n_classes = len(set(texts[present]))
+    if n_classes > min(MAX_LEVELS, max(5, IDENTIFIER_SHARE * present.sum())):
+        what = (
+            f"the target {name!r} is text with {n_classes} distinct values (such as {texts[present][0]!r}): damaged numbers or "
+            "identifiers rather than classes"
+        )
+        return nothing, [Problem(what, "clean it first")]
+    return _of_rows(texts[present].astype(str), present, name), []
+
+
+def texts_of(series: nw.Series[Any]) -> np.ndarray:
+    """A column as texts without spaces around them; None where a value is missing."""
+    marks = MISSING_MARKS | {"NA"}
+    texts = [None if value is None else str(value).strip() for value in series.to_list()]
+    return np.array([None if text is None or text in marks else text for text in texts] + [None], dtype=object)[:-1]
+
+
+def _of_rows(values: np.ndarray, present: np.ndarray, name: str) -> TargetValues:
+    if present.all():
+        return TargetValues(values, name=f"the target {name!r}")
+    notice = f"{name} is missing in {int((~present).sum())} of {len(present)} rows, which are left out"
+    return TargetValues(values, np.flatnonzero(present), (notice,), f"the target {name!r}")
+
+
+def read_event(series: nw.Series[Any], name: str, value: str | None) -> tuple[TargetValues, list[Problem]]:
+    """Whether the event has happened, from a column of a file: 0/1, 1/2, true/false, or words; or the value that says so."""
+    texts = texts_of(series)
+    present = np.array([text is not None for text in texts], dtype=bool)
+    plain = np.array([_plain(text) for text in texts[present]], dtype=object)
+    found = sorted(set(plain))
+    listed = ", ".join(found[:6]) + (", ..." if len(found) > 6 else "")
+    notice = ""
+    if value is not None:
+        happened = {_plain(value)}
+    elif set(found) <= {"0", "1"} or len(happened := {word for word in found if word.lower() in EVENT_WORDS}) == 1 == len(found) - 1:
+        happened = {word for word in found if word.lower() in EVENT_WORDS}
+    elif found == ["1", "2"]:
+        happened, notice = {"2"}, f"{name}: 2 is taken for the event, 1 for censored"
+    elif "0" in found and len(found) <= 5 and all(word.lstrip("-").isdecimal() for word in found):
+        happened = set(found) - {"0"}
+        notice = (
+            f"{name} has the values {listed}: 0 is taken for censored, all others for the event; if only one is, say "
+            f"--event {name}=VALUE"
+        )
+    else:
+        return TargetValues(np.zeros(0), name=name), [
+            Problem(f"the event {name!r} has the values {listed}", f"say which one is the event: --event {name}=VALUE")
+        ]
+    values = np.array([word in happened for word in plain], dtype=bool)
+    if not values.any():
+        remedy = f"say which value is the event: --event {name}=VALUE (values are {listed})"
+        return TargetValues(np.zeros(0), name=name), [Problem(f"the event {name!r} happens in no row", remedy)]
+    target = _of_rows(values, present, name)
+    return replace(target, notices=(*target.notices, *([notice] if notice else []))), []
+
+
+def _plain(text: str) -> str:
+    """Whole numbers without their decimals, so that 1.0 is 1."""
+    return text[:-2] if text.endswith(".0") else text
+
+
+def survival_target(time: TargetValues, event: TargetValues, n_rows: int) -> tuple[TargetValues, list[Problem]]:
+    """Times and events as one record for every row that has both."""
+    if time.values.dtype.kind not in "iuf":
+        remedy = "with --event the target must be a time in numbers"
+        return time, [Problem(f"{time.name} holds {time.values[0]!r} for example", remedy)]
+    values = np.zeros(n_rows, dtype=[(EVENT, bool), (TIME, np.float64)])
+    rows = np.arange(n_rows)
+    of_time, of_event = (rows if part.rows is None else part.rows for part in (time, event))
+    values[TIME][of_time], values[EVENT][of_event] = time.values, event.values
+    both = np.intersect1d(of_time, of_event)
+    return TargetValues(
+        values[both], None if len(both) == n_rows else both, (*time.notices, *event.notices), time.name
+    ), []
