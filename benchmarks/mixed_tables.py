@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 import resumable
 
@@ -59,17 +60,16 @@ def data(seed: int) -> Mixed:
     signal = np.zeros(ROWS)
     for j in true:
         values = complete.iloc[:, j]
-        effect = values.map({level: rng.normal() for level in values.unique()}) if values.dtype == object else values
-        effect = np.asarray(effect, dtype=float)
+        of_level = {} if is_numeric_dtype(values) else {level: rng.normal() for level in sorted(values.unique())}
+        effect = np.asarray(values.map(of_level) if of_level else values, dtype=float)
         signal += rng.choice([-1.0, 1.0]) * (effect - effect.mean()) / effect.std()
     y = signal / signal.std() + rng.standard_normal(ROWS)
     # The last number is always observed and decides how likely the others are to be missing: 10 % of them on average.
     odds = np.argsort(np.argsort(complete["number7"])) / ROWS * 2 * SHARE_MISSING
-    table = complete.astype(object)
+    table = complete.copy()
     for name in complete.columns[:-1]:
-        table.loc[rng.random(ROWS) < odds, name] = np.nan
-    numeric = [name for name in complete.columns if complete[name].dtype != object]
-    return Mixed(table.astype(dict.fromkeys(numeric, float)), y, {str(complete.columns[j]) for j in true})
+        table[name] = table[name].mask(rng.random(ROWS) < odds)
+    return Mixed(table, y, {str(complete.columns[j]) for j in true})
 
 
 def one(knockoffs: str, seed: int) -> dict[str, Any]:
