@@ -5,7 +5,7 @@ Approximate, because marginal distributions and dependence are both estimated fr
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 from grip2._random import generator_from, stream
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Categories, as_matrix, row_blocks, units_of_columns
+from grip2.knockoffs.category import CategoryModel, CategoryScores, category_models
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     Scatter,
@@ -25,8 +26,9 @@ from grip2.knockoffs.covariance import (
     stabilised,
 )
 from grip2.knockoffs.gaussian import repairs
-from grip2.knockoffs.latent import Cells, latent_moments
+from grip2.knockoffs.latent import Cells, FixedBlock, GibbsStep, HiddenScores, latent_moments, with_fixed_blocks
 from grip2.knockoffs.marginals import learn_marginal
+from grip2.knockoffs.missing import MissingScores
 from grip2.knockoffs.s_matrix._groups import Groups
 
 # Correlations of latent normal scores are estimated from at most this many rows: the standard error is about 1 / sqrt(10,000).
@@ -93,6 +95,12 @@ class CopulaKnockoffs(JointCopiesSampler):
     each copy would still be a valid knockoff, but the copies would not be jointly exchangeable with X.
     """
 
+    draws_categories: ClassVar[bool] = True
+    completes: ClassVar[bool] = True
+
+    # State after construction; ``fit`` changes it.
+    _categories: tuple[CategoryModel, ...] = ()
+
     def __init__(
         self,
         s: str | np.ndarray = "mvr",
@@ -111,20 +119,26 @@ class CopulaKnockoffs(JointCopiesSampler):
         """Estimate the marginal distributions and the covariance of the normal scores.
 
         ``groups`` holds a label for every column: columns with the same label form a unit. None: every column is a unit.
+        ``categories`` holds, for every category, the numbers of its 0/1 columns, which lie in one unit. Missing values are
+        NaN, those of a category in all its columns.
         """
         who = type(self).__name__
         self._check_parameters(who)
-        matrix = as_matrix(X, who)
+        matrix = as_matrix(X, who, missing=True)
         if len(matrix) < 2:
             raise Grip2Error(f"{who}: at least two rows are needed, got {len(matrix)}.")
         check_not_constant(X, *mean_and_scale(matrix), who)
         p = matrix.shape[1]
         units = units_of_columns(groups, p, who)
-        observed = self.discrete != "interpolate"
-        self.marginals_ = [learn_marginal(matrix[:, j], discrete=observed) for j in range(p)]
+        self._categories = tuple(category_models(matrix, categories, units, X, who))
+        observed = np.full(p, self.discrete != "interpolate")
+        observed[self._of_categories(p)] = True
+        self.marginals_ = [learn_marginal(matrix[:, j], discrete=bool(observed[j])) for j in range(p)]
         self.discrete_columns_ = np.array([marginal.discrete for marginal in self.marginals_])
         self.spiked_columns_ = np.array([marginal.spiked for marginal in self.marginals_])
         Sigma, self.shrinkage_ = shrink_by(self.shrinkage, self._moments(matrix), self.extra_shrinkage)
+        if self._categories:
+            Sigma = with_fixed_blocks(Sigma, self._fixed_blocks())
         self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
         self._precision = np.linalg.inv(self.covariance_) if self._latent() else None
         self._laws = KnockoffLaws(np.zeros(p), self.covariance_, self.s, units, who=who)
@@ -144,35 +158,83 @@ class CopulaKnockoffs(JointCopiesSampler):
         """Mean and covariance of the normal scores of X."""
         # Ties need random ranks, but fit takes no generator: use a fixed stream of the library, the same in every fit.
         rng = stream(generator_from(0), "copula covariance")
-        if not self._latent():
+        if not self._latent() and not np.isnan(X).any():
             return scatter(self._ranked(X[block], rng) for block in row_blocks(X))
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
-        return latent_moments(self._ranked(X, rng), self._cells(X), rng)
+        return latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng, fixed=self._fixed_blocks())
+
+    def _of_categories(self, p: int) -> np.ndarray:
+        """(p,) mask of the columns of categories."""
+        mask = np.zeros(p, dtype=bool)
+        for category in self._categories:
+            mask[category.columns] = True
+        return mask
+
+    def _fixed_blocks(self) -> list[FixedBlock]:
+        return [FixedBlock(category.columns, category.within) for category in self._categories]
 
     def _latent(self) -> bool:
-        return self.discrete == "latent" and bool(self._hidden().any())
+        """Does a complete table have scores that its values do not determine, to be drawn by the Gibbs sampler?"""
+        return bool(self._categories) or bool(self._in_cells().any())
 
-    def _hidden(self) -> np.ndarray:
-        """Mask of the columns whose normal score is known only up to a cell, in at least some rows."""
-        return np.asarray(self.discrete_columns_ | self.spiked_columns_)
+    def _in_cells(self) -> np.ndarray:
+        """Mask of the columns whose normal score is drawn from a cell, in at least some rows."""
+        return self._tied() if self.discrete == "latent" else np.zeros(len(self.marginals_), dtype=bool)
+
+    def _tied(self) -> np.ndarray:
+        """Mask of the discrete and spiked columns that belong to no category."""
+        return np.asarray((self.discrete_columns_ | self.spiked_columns_) & ~self._of_categories(len(self.marginals_)))
 
     def _ranked(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Normal scores ``Z = probit(U)`` of some rows; tied values get random ranks."""
+        """Normal scores ``Z = probit(U)`` of some rows, each drawn given its own value only.
+
+        Tied values get random ranks, categories random utilities, and missing values a score from the whole distribution.
+        """
         U = np.empty(X.shape)
-        for j, marginal in enumerate(self.marginals_):
-            U[:, j] = marginal.to_uniform(X[:, j], rng)
-        return np.asarray(ndtri(np.clip(U, self.clip, 1 - self.clip, out=U)))
+        for j in np.flatnonzero(~self._of_categories(X.shape[1])):
+            missing = np.isnan(X[:, j])
+            if missing.any():
+                U[missing, j] = rng.random(int(missing.sum()))
+                U[~missing, j] = self.marginals_[j].to_uniform(X[~missing, j], rng)
+            else:
+                U[:, j] = self.marginals_[j].to_uniform(X[:, j], rng)
+        Z = np.asarray(ndtri(np.clip(U, self.clip, 1 - self.clip, out=U)))
+        for category in self._categories:
+            Z[:, category.columns] = category.scores_given_level(category.levels(X), rng)
+        return Z
+
+    def _hidden_scores(self, X: np.ndarray) -> HiddenScores:
+        """The scores that the values of some rows do not determine."""
+        steps: list[GibbsStep] = []
+        missing = np.isnan(X)
+        if missing.any():
+            steps.append(MissingScores.of(missing))
+        if self._in_cells().any():
+            steps.append(self._cells(X))
+        return HiddenScores(steps + [CategoryScores(category, category.levels(X)) for category in self._categories])
 
     def _cells(self, X: np.ndarray) -> Cells:
         """The intervals of normal scores that the values of discrete and spiked columns stand for."""
-        columns = np.flatnonzero(self._hidden())
+        columns = np.flatnonzero(self._in_cells())
         low, high = np.empty((len(X), len(columns))), np.empty((len(X), len(columns)))
         for place, j in enumerate(columns):
             low[:, place], high[:, place] = self.marginals_[j].cell(X[:, j])
+        missing = np.isnan(X[:, columns])
+        low[missing], high[missing] = 0.0, 1.0
         # The outermost cells extend to infinity. A new value beyond all observed ones has the empty cell [0, 0] or [1, 1]:
         # it gets the clipped tail.
         return Cells(columns, ndtri(np.minimum(low, 1 - self.clip)), ndtri(np.maximum(high, self.clip)))
+
+    def _values(self, Z: np.ndarray) -> np.ndarray:
+        """The rows of the table that normal scores stand for."""
+        U = ndtr(Z)
+        X = np.empty(Z.shape)
+        for j in np.flatnonzero(~self._of_categories(Z.shape[1])):
+            X[:, j] = self.marginals_[j].from_uniform(U[:, j])
+        for category in self._categories:
+            X[:, category.columns] = category.indicators(Z)
+        return X
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
         law = self._laws.for_copies(copies)
@@ -181,12 +243,24 @@ class CopulaKnockoffs(JointCopiesSampler):
         for block in row_blocks(X, copies):
             Z = self._ranked(X[block], ranks)
             if self._precision is not None:
-                self._cells(X[block]).draw(Z, self._precision, _SWEEPS, hidden)
-            U = ndtr(law.draw(Z, noise))
-            for j, marginal in enumerate(self.marginals_):
-                for k in range(copies):
-                    out[k, block, j] = marginal.from_uniform(U[k, :, j])
+                self._hidden_scores(X[block]).draw(Z, self._precision, _SWEEPS, hidden)
+            for k, copy in enumerate(law.draw(Z, noise)):
+                out[k, block] = self._values(copy)
         return out
+
+    def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        who = type(self).__name__
+        completed = as_matrix(X, who, missing=True).copy()
+        if completed.shape[1] != self.n_features_in_:
+            raise Grip2Error(f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {completed.shape}.")
+        precision = np.linalg.inv(self.covariance_) if self._precision is None else self._precision
+        incomplete = np.flatnonzero(np.isnan(completed).any(axis=1))
+        for block in row_blocks(completed[incomplete]):
+            rows = completed[incomplete[block]]
+            Z = self._ranked(rows, rng)
+            self._hidden_scores(rows).draw(Z, precision, _SWEEPS, rng)
+            completed[incomplete[block]] = np.where(np.isnan(rows), self._values(Z), rows)
+        return completed
 
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""
@@ -203,7 +277,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         )
         if self._latent():
             texts.append(f"{count}: their latent normal scores were drawn by a Gibbs sampler of {_SWEEPS} sweeps.")
-        elif self._hidden().any():
+        elif self._tied().any():
             texts.append(
                 f"{count}: tied values get random ranks, so their dependence comes out too weak, however many rows there are."
             )

@@ -113,15 +113,16 @@ def shrinkage_sentence(weight: float) -> str:
 
 
 def mean_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Column means and standard deviations, accumulated in float64."""
-    mean = np.zeros(X.shape[1])
+    """Column means and standard deviations of the values that are not missing (NaN), accumulated in float64."""
+    mean, count = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for block in row_blocks(X):
-        mean += X[block].sum(axis=0, dtype=float)
-    mean /= len(X)
+        mean += np.nansum(X[block], axis=0, dtype=float)
+        count += np.sum(~np.isnan(X[block]), axis=0)
+    mean /= np.maximum(count, 1)
     square = np.zeros(X.shape[1])
     for block in row_blocks(X):
-        square += ((X[block] - mean) ** 2).sum(axis=0)
-    return mean, np.sqrt(square / max(len(X) - 1, 1))
+        square += np.nansum((X[block] - mean) ** 2, axis=0)
+    return mean, np.sqrt(square / np.maximum(count - 1, 1))
 
 
 def check_not_constant(X: object, mean: np.ndarray, scale: np.ndarray, who: str) -> None:

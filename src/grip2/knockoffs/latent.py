@@ -8,12 +8,42 @@ with correlation 0.5 come out with 0.2, and their knockoffs with less. Drawing e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.special import ndtr, ndtri
 
 from grip2.knockoffs.covariance import Scatter
+
+
+class GibbsStep(Protocol):
+    """Some hidden scores, and how each of them is drawn once given all others."""
+
+    @property
+    def columns(self) -> np.ndarray: ...
+
+    def sweep(self, Z: np.ndarray, precision: np.ndarray, rng: np.random.Generator) -> None: ...
+
+
+@dataclass(frozen=True)
+class HiddenScores:
+    """All scores of some rows that are not known exactly, as the steps of a Gibbs sampler."""
+
+    steps: Sequence[GibbsStep]
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The columns that have such scores, ascending."""
+        return np.unique(np.concatenate([step.columns for step in self.steps]))
+
+    def draw(self, Z: np.ndarray, precision: np.ndarray, sweeps: int, rng: np.random.Generator) -> None:
+        """Replace the hidden scores, in place, by draws given all others under N(0, precision^-1)."""
+        for _ in range(sweeps):
+            for step in self.steps:
+                step.sweep(Z, precision, rng)
 
 
 @dataclass(frozen=True)
@@ -24,15 +54,22 @@ class Cells:
     low: np.ndarray
     high: np.ndarray
 
-    def draw(self, Z: np.ndarray, precision: np.ndarray, sweeps: int, rng: np.random.Generator) -> None:
+    def sweep(self, Z: np.ndarray, precision: np.ndarray, rng: np.random.Generator) -> None:
         """Replace, in place, the scores in ``columns`` by draws given all other scores under N(0, precision^-1)."""
-        for _ in range(sweeps):
-            for place, j in enumerate(self.columns):
-                # Z_j | rest ~ N(-sum_{k != j} Q_jk Z_k / Q_jj, 1 / Q_jj), Q the precision matrix.
-                mean = Z[:, j] - Z @ precision[:, j] / precision[j, j]
-                deviation = 1 / np.sqrt(precision[j, j])
-                low, high = self.low[:, place], self.high[:, place]
-                Z[:, j] = truncated_normal(mean, deviation, low, high, rng)
+        for place, j in enumerate(self.columns):
+            # Z_j | rest ~ N(-sum_{k != j} Q_jk Z_k / Q_jj, 1 / Q_jj), Q the precision matrix.
+            mean = Z[:, j] - Z @ precision[:, j] / precision[j, j]
+            deviation = 1 / np.sqrt(precision[j, j])
+            low, high = self.low[:, place], self.high[:, place]
+            Z[:, j] = truncated_normal(mean, deviation, low, high, rng)
+
+
+@dataclass(frozen=True)
+class FixedBlock:
+    """Columns whose scores have a known covariance: those of a category."""
+
+    columns: np.ndarray
+    covariance: np.ndarray
 
 
 def truncated_normal(
@@ -51,8 +88,15 @@ def truncated_normal(
     return np.asarray(np.clip(drawn, low, high))
 
 
-def latent_moments(Z: np.ndarray, cells: Cells, rng: np.random.Generator, *, iterations: int = 100) -> Scatter:
-    """Moments of the scores by stochastic EM: draw the latent scores, estimate their covariance, repeat.
+def latent_moments(
+    Z: np.ndarray,
+    hidden: HiddenScores,
+    rng: np.random.Generator,
+    *,
+    fixed: Sequence[FixedBlock] = (),
+    iterations: int = 100,
+) -> Scatter:
+    """Moments of the scores by stochastic EM: draw the hidden scores, estimate their covariance, repeat.
 
     The estimates of the second half of the iterations are averaged. Shrinkage must be applied to the result, not inside the
     iteration: scores drawn under shrunk correlations are less correlated, and would be shrunk again until nothing is left.
@@ -68,21 +112,45 @@ def latent_moments(Z: np.ndarray, cells: Cells, rng: np.random.Generator, *, ite
     """
     n, p = Z.shape
     identity_weight = 0.01
+    independent = with_fixed_blocks(np.eye(p), fixed)
+    columns = hidden.columns
     products = Z.T @ Z  # scores have mean zero by construction
     total, count = np.zeros((p, p)), 0
     for iteration in range(iterations):
-        cells.draw(Z, np.linalg.inv((1 - identity_weight) * _unit(products) + identity_weight * np.eye(p)), 1, rng)
-        changed = Z.T @ Z[:, cells.columns]
-        products[:, cells.columns] = changed
-        products[cells.columns] = changed.T
+        current = with_fixed_blocks(products, fixed)
+        hidden.draw(Z, np.linalg.inv((1 - identity_weight) * current + identity_weight * independent), 1, rng)
+        changed = Z.T @ Z[:, columns]
+        products[:, columns] = changed
+        products[columns] = changed.T
         if iteration >= iterations // 2:
-            total += _unit(products)
+            total += with_fixed_blocks(products, fixed)
             count += 1
     fourth = float(np.mean(np.einsum("ij,ij->i", Z, Z) ** 2)) * (p * n / float(np.trace(products))) ** 2
     return Scatter(n, np.zeros(p), total / count, fourth)
 
 
-def _unit(Sigma: np.ndarray) -> np.ndarray:
-    """Rescale a covariance to unit variances. The cells assume scores of variance one; unscaled, the variances would drift."""
+def with_fixed_blocks(Sigma: np.ndarray, fixed: Sequence[FixedBlock]) -> np.ndarray:
+    """Rescale a covariance to unit variances, and to the known covariance in every fixed block.
+
+    Cells assume scores of variance one, and the model of a category one covariance; left alone, both would drift. The result
+    is ``T Sigma T^T`` with a block-diagonal T, hence positive definite if Sigma is. Of all T that give a block its
+    covariance, the symmetric positive definite one is used: it is nearest to the identity.
+    """
     root = np.sqrt(np.diag(Sigma))
-    return Sigma / root[:, None] / root
+    R = Sigma / root[:, None] / root
+    for block in fixed:
+        if len(block.columns) == 1:
+            continue
+        root, inverse = _roots(R[np.ix_(block.columns, block.columns)])
+        T = inverse @ _roots(root @ block.covariance @ root)[0] @ inverse
+        R[block.columns] = T @ R[block.columns]
+        R[:, block.columns] = R[:, block.columns] @ T.T
+        R[np.ix_(block.columns, block.columns)] = block.covariance
+    return np.asarray(R)
+
+
+def _roots(M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The symmetric square root of a positive definite matrix, and its inverse."""
+    values, vectors = eigh(M)
+    values = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
+    return vectors * values @ vectors.T, vectors / values @ vectors.T

@@ -112,7 +112,11 @@ Marginal = ContinuousMarginal | DiscreteMarginal
 
 
 def learn_marginal(column: np.ndarray, *, discrete: bool) -> Marginal:
-    """The marginal distribution of an observed column; ``discrete=False`` treats every column as continuous."""
+    """The marginal distribution of the values of a column that are not missing (NaN).
+
+    ``discrete=False`` treats every column as continuous.
+    """
+    column = column[~np.isnan(column)]
     x, counts = np.unique(column, return_counts=True)
     if discrete and looks_discrete(x, counts):
         return DiscreteMarginal(x, np.cumsum(counts) / len(column))
