@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from grip2.knockoffs.diagnostics import diagnose as diagnose
     from grip2.knockoffs.fixed_x import FixedXKnockoffs as FixedXKnockoffs
     from grip2.knockoffs.gaussian import GaussianKnockoffs as GaussianKnockoffs
+    from grip2.knockoffs.sequential import SequentialKnockoffs as SequentialKnockoffs
 
 _WHERE = {
     **SAMPLERS.own_modules(),

@@ -1,0 +1,77 @@
+"""Multinomial logistic regression of a category on predictors.
+
+The link is the canonical one: over the fitted rows, expected products of every indicator with every predictor equal the
+observed ones, up to the small ridge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+
+from grip2.knockoffs.sequential.tilt import probabilities
+
+_MAX_STEPS = 300
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryLaw:
+    cumulative: np.ndarray  # (rows, levels)
+    mean: np.ndarray  # (rows, levels - 1): of the indicators
+
+    def draw(self, u: np.ndarray) -> np.ndarray:
+        levels = self.cumulative.shape[1]
+        level = np.minimum((self.cumulative < u[:, None]).sum(axis=1), levels - 1)
+        return np.asarray(level[:, None] == np.arange(1, levels), dtype=float)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryModel:
+    """Level 0 is the reference; ``intercepts`` and ``slopes`` have an entry or column for every level."""
+
+    intercepts: np.ndarray
+    slopes: np.ndarray
+
+    def given(self, Z: np.ndarray) -> CategoryLaw:
+        P, _ = probabilities(self.intercepts + Z @ self.slopes)
+        return CategoryLaw(np.cumsum(P, axis=1), P[:, 1:])
+
+
+def learn_category(Z: np.ndarray, indicators: np.ndarray, ridge: float) -> CategoryModel:
+    """The model of the level that 0/1 columns stand for (all 0: the reference), by penalised maximum likelihood."""
+    n, d = Z.shape
+    levels = indicators.shape[1] + 1
+    level = np.where(indicators.max(axis=1) > 0.5, 1 + indicators.argmax(axis=1), 0)
+    onehot = np.asarray(level[:, None] == np.arange(levels), dtype=float)
+    counts = onehot.sum(axis=0)
+    # Coordinates in which the Hessian is near the identity: whitened predictors, and every level by its frequency.
+    A = np.column_stack([np.ones(n), Z])
+    gram = A.T @ A / n
+    gram[np.arange(d + 1), np.arange(d + 1)] += 1e-8 * np.diag(gram)
+    factor = cholesky(gram, lower=True)
+    white = solve_triangular(factor, A.T, lower=True).T
+    root = np.sqrt(np.maximum(counts, 0.5))
+    observed = white.T @ onehot
+    # Slopes from coordinates: B = F^-T C / root; the ridge acts on B without its intercepts.
+    start = np.zeros((d + 1, levels))
+    start[0] = np.log(np.maximum(counts, 0.5) / n)
+
+    def coefficients(C: np.ndarray) -> np.ndarray:
+        return np.asarray(solve_triangular(factor, C / root, lower=True, trans="T"))
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        C = flat.reshape(d + 1, levels)
+        P, log_total = probabilities(white @ (C / root))
+        B = coefficients(C)
+        B[0] = 0.0
+        value = log_total.sum() - np.sum(observed * C / root) + ridge / 2 * np.sum(B**2)
+        gradient = (white.T @ P - observed + solve_triangular(factor, ridge * B, lower=True)) / root
+        return float(value), gradient.ravel()
+
+    first = (factor.T @ start) * root
+    found = minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS, "ftol": 1e-9, "gtol": 1e-3})
+    B = coefficients(found.x.reshape(d + 1, levels))
+    return CategoryModel(B[0], B[1:])

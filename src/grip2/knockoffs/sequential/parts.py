@@ -1,0 +1,96 @@
+"""The parts of a table: what one model draws at a time, and the model that each part gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grip2.errors import Grip2Error
+from grip2.knockoffs.base import Categories
+from grip2.knockoffs.marginals import learn_marginal
+from grip2.knockoffs.sequential.models import ConditionalModel
+from grip2.knockoffs.sequential.multinomial import learn_category
+from grip2.knockoffs.sequential.residuals import learn_residuals
+from grip2.knockoffs.sequential.tilt import Support, learn_support, learn_tilt
+from grip2.units import Units
+
+# Ridge of the regressions: relative to the number of rows for least squares, where it only keeps collinear predictors
+# solvable, and in pseudo-rows for likelihoods, where it also keeps slopes finite if rare values are separable. Both as small
+# as possible: shrinkage makes knockoffs less correlated with other columns than the originals are.
+_RELATIVE_RIDGE = 1e-6
+_PSEUDO_ROWS = 1.0
+# Residuals kept by all columns together.
+_POOLS = 5_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Columns drawn together: one number, or the indicators of one category. ``support`` is None for continuous numbers."""
+
+    columns: np.ndarray
+    category: bool
+    support: Support | None
+
+    def learn(self, Z: np.ndarray, values: np.ndarray, p: int) -> ConditionalModel:
+        """The model of the part given predictors Z, from its values (rows, columns)."""
+        if self.category:
+            return learn_category(Z, values, _PSEUDO_ROWS)
+        if self.support is not None:
+            return learn_tilt(Z, values[:, 0], self.support, _PSEUDO_ROWS)
+        return learn_residuals(Z, values[:, 0], _RELATIVE_RIDGE * len(Z), max(1_000, _POOLS // p))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The parts of every unit, and the random order in which units are drawn."""
+
+    parts: tuple[tuple[Part, ...], ...]  # of every unit, in the order of drawing
+    n_columns: int
+
+    @property
+    def n_parts(self) -> int:
+        return sum(len(parts) for parts in self.parts)
+
+
+def make_plan(X: np.ndarray, units: Units, categories: Categories, rng: np.random.Generator, who: str) -> Plan:
+    """The plan for a table, which may have missing values."""
+    category_of = _category_of(units, categories, who)
+    drawn = []
+    for unit in rng.permutation(len(units)):
+        parts, seen = [], set()
+        for j in units.columns[unit]:
+            if j in category_of:
+                number = category_of[j]
+                if number not in seen:
+                    seen.add(number)
+                    parts.append(Part(np.array(categories[number], dtype=np.intp), True, None))
+            else:
+                parts.append(Part(np.array([j]), False, _support(X[:, j])))
+        drawn.append(tuple(parts))
+    return Plan(tuple(drawn), units.n_columns)
+
+
+def _category_of(units: Units, categories: Categories, who: str) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for number, columns in enumerate(categories):
+        for j in columns:
+            if not 0 <= j < units.n_columns or j in found:
+                raise Grip2Error(
+                    f"{who}: categories must hold numbers of columns from 0 to {units.n_columns - 1}, each at most once, "
+                    f"got {j} in category {number}."
+                )
+            found[int(j)] = number
+        if len({int(units.of_column[j]) for j in columns}) > 1:
+            raise Grip2Error(
+                f"{who}: the columns of a category must lie in one unit, got category {number} in several. Give its "
+                "columns one label in groups."
+            )
+    return found
+
+
+def _support(column: np.ndarray) -> Support | None:
+    """The support of a column that is discrete or has a value that many rows share; None for a continuous one."""
+    observed = column[~np.isnan(column)]
+    marginal = learn_marginal(observed, discrete=True)
+    return learn_support(observed) if marginal.discrete or marginal.spiked else None

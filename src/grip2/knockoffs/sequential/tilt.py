@@ -1,0 +1,207 @@
+"""Exponential tilting: a model of one column that takes few values, or many values in bins, given predictors.
+
+``P(v | z) = g_v exp(v z'b) / sum_w g_w exp(w z'b)`` (the proportional likelihood ratio model). Its likelihood equations say
+that, over the fitted rows, the expected frequency of every value and the expected products of the column with all predictors
+equal the observed ones. So draws have the marginal distribution of the column and its covariances with the predictors, whether
+the model is right or not, and take observed values only. With two values it is logistic regression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+# Bins of a column with more distinct values than this.
+MAX_BINS = 64
+# Newton's method starts on this many rows, and ends when another step would gain less than _GAIN log-likelihood units.
+_START_ROWS = 1_500
+_GAIN = 1e-3
+_MAX_STEPS = 50
+_MAX_TILT = 50.0
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The observed values of a column, ascending, in bins of consecutive values."""
+
+    values: np.ndarray  # (k,) distinct observed values
+    cumulative: np.ndarray  # (k,) rows with this value or a smaller one
+    first: np.ndarray  # (bins,) position in ``values`` of the first value of every bin
+    points: np.ndarray  # (bins,) mean of the rows of every bin, in standard deviations of the column from its mean
+    widths: np.ndarray  # (bins,) from the first to the last value of the bin, in standard deviations
+    centre: float
+    scale: float
+
+    @property
+    def singles(self) -> bool:
+        """Does every bin hold one value?"""
+        return len(self.first) == len(self.values)
+
+    def codes(self, column: np.ndarray) -> np.ndarray:
+        """The bin of every observed value."""
+        return np.searchsorted(self.values[self.first], column, side="right") - 1
+
+    def pick(self, bins: np.ndarray, u: np.ndarray, tilt: np.ndarray) -> np.ndarray:
+        """A value of each bin; the log density of values inside a bin has the slope ``tilt``."""
+        if self.singles:
+            return self.values[bins]
+        slope = np.clip(tilt * self.widths[bins], -_MAX_TILT, _MAX_TILT)
+        flat = np.abs(slope) < 1e-6
+        safe = np.where(flat, 1.0, slope)
+        share = np.where(flat, u, np.log1p(u * np.expm1(safe)) / safe)
+        before = np.concatenate([[0], self.cumulative])
+        last = np.append(self.first[1:], len(self.values))
+        low, high = before[self.first[bins]], before[last[bins]]
+        place = np.searchsorted(self.cumulative, low + share * (high - low), side="right")
+        return self.values[np.clip(place, self.first[bins], last[bins] - 1)]
+
+
+def learn_support(column: np.ndarray, bins: int = MAX_BINS) -> Support:
+    """The support of a column; values that a share 1 / bins of the rows have or more get a bin of their own."""
+    values, counts = np.unique(np.asarray(column, dtype=float), return_counts=True)
+    n, cumulative = len(column), np.cumsum(counts)
+    centre, scale = centre_and_scale(column)
+    standard = (values - centre) / scale
+    if len(values) <= bins:
+        first = np.arange(len(values))
+    else:
+        # Bins are equally spaced halfway between ranks and values; asinh keeps far outliers from using up the bins.
+        spread = np.arcsinh(standard)
+        place = (cumulative - counts / 2) / n / 2 + (spread - spread[0]) / (spread[-1] - spread[0]) / 2
+        key = np.minimum((place * bins).astype(int), bins - 1)
+        spike = counts * bins >= n
+        starts = np.diff(key, prepend=-1) > 0
+        starts |= spike
+        starts[1:] |= spike[:-1]
+        first = np.flatnonzero(starts)
+    size = np.add.reduceat(counts, first)
+    points = np.add.reduceat(standard * counts, first) / size
+    last = np.append(first[1:], len(values)) - 1
+    return Support(values, cumulative, first, points, standard[last] - standard[first], centre, scale)
+
+
+def centre_and_scale(column: np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation without overflow or underflow."""
+    column = np.asarray(column, dtype=float)
+    centre = float(np.mean(column / 2) * 2)
+    if not np.isfinite(centre):
+        centre = float(np.median(column))
+    largest = float(np.abs(column / 2 - centre / 2).max()) * 2
+    return centre, largest * float(np.sqrt(np.mean(((column - centre) / largest) ** 2)))
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedLaw:
+    support: Support
+    tilt: np.ndarray  # (rows,)
+    cumulative: np.ndarray  # (rows, bins) cumulative probabilities
+    mean: np.ndarray  # (rows, 1)
+
+    def draw(self, u: np.ndarray) -> np.ndarray:
+        bins = np.minimum((self.cumulative < u[:, None]).sum(axis=1), self.cumulative.shape[1] - 1)
+        if self.support.singles:
+            return self.support.values[bins][:, None]
+        # Where u lies inside the interval of the bin is again uniform, and picks the value.
+        rows = np.arange(len(u))
+        high = self.cumulative[rows, bins]
+        low = np.where(bins > 0, self.cumulative[rows, bins - 1], 0.0)
+        inside = np.clip((u - low) / np.maximum(high - low, np.finfo(float).tiny), 0.0, 1.0)
+        return self.support.pick(bins, inside, self.tilt)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class TiltModel:
+    """``log_base`` holds log g for every bin, ``slopes`` b."""
+
+    support: Support
+    log_base: np.ndarray
+    slopes: np.ndarray
+
+    def given(self, Z: np.ndarray) -> TiltedLaw:
+        tilt = Z @ self.slopes
+        P, _ = probabilities(self.log_base + np.multiply.outer(tilt, self.support.points))
+        mean = self.support.centre + self.support.scale * (P @ self.support.points)
+        return TiltedLaw(self.support, tilt, np.cumsum(P, axis=1, out=P), mean[:, None])
+
+
+def probabilities(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, values) softmax of the scores, which are overwritten, and (rows,) the logarithm of its denominator."""
+    top = scores.max(axis=1, keepdims=True)
+    scores -= top
+    P = np.exp(scores, out=scores)
+    total = P.sum(axis=1, keepdims=True)
+    P /= total
+    return P, (np.log(total) + top)[:, 0]
+
+
+def learn_tilt(Z: np.ndarray, column: np.ndarray, support: Support, ridge: float) -> TiltModel:
+    """The model that maximises the likelihood less ``ridge / 2`` times the sum of squared slopes."""
+    codes = support.codes(column)
+    n, d = Z.shape
+    frequency = np.bincount(codes, minlength=len(support.first)) / n
+    with np.errstate(divide="ignore"):
+        log_base = np.log(frequency)
+    log_base[frequency == 0] = -_MAX_TILT  # a value seen in other rows only
+    start = _Fit(log_base, np.zeros(d))
+    step = n // _START_ROWS
+    if step >= 2:
+        some = slice(None, None, step)
+        start = _newton(Z[some], codes[some], support.points, start, ridge / step)
+    fit = _newton(Z, codes, support.points, start, ridge)
+    return TiltModel(support, fit.log_base, fit.slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    log_base: np.ndarray
+    slopes: np.ndarray
+
+
+def _newton(Z: np.ndarray, codes: np.ndarray, points: np.ndarray, fit: _Fit, ridge: float) -> _Fit:
+    """Newton's method with halved steps on the concave penalised log-likelihood, all parameters together."""
+    n, d = Z.shape
+    frequency = np.bincount(codes, minlength=len(points)).astype(float)
+    # The base of the most frequent value stays fixed: a factor common to all bases cancels. So do those of absent values.
+    free = np.flatnonzero((frequency > 0) & (np.arange(len(points)) != frequency.argmax()))
+    observed = points[codes] @ Z
+    k = len(free)
+
+    def evaluate(fit: _Fit) -> tuple[float, np.ndarray]:
+        P, log_total = probabilities(fit.log_base + np.multiply.outer(Z @ fit.slopes, points))
+        gain = frequency @ fit.log_base + observed @ fit.slopes - log_total.sum()
+        return float(gain - ridge / 2 * fit.slopes @ fit.slopes), P
+
+    value, P = evaluate(fit)
+    for _ in range(_MAX_STEPS):
+        mean = P @ points
+        variance = np.maximum(P @ points**2 - mean**2, 0.0)
+        expected = P.sum(axis=0)
+        gradient = np.concatenate([(frequency - expected)[free], observed - mean @ Z - ridge * fit.slopes])
+        H = np.empty((k + d, k + d))
+        own = P[:, free]
+        H[:k, :k] = np.diag(expected[free]) - own.T @ own
+        own *= points[free] - mean[:, None]
+        H[:k, k:] = own.T @ Z
+        H[k:, :k] = H[:k, k:].T
+        H[k:, k:] = Z.T @ (Z * variance[:, None])
+        H[np.arange(k, k + d), np.arange(k, k + d)] += ridge
+        H[np.arange(k), np.arange(k)] += 1e-9 * n + 1e-9
+        move = cho_solve(cho_factor(H, lower=True, check_finite=False), gradient, check_finite=False)
+        decrement = float(gradient @ move)
+        if decrement < _GAIN:
+            break
+        size = 1.0
+        while size > 1e-4:
+            log_base = fit.log_base.copy()
+            log_base[free] += size * move[:k]
+            tried = _Fit(log_base, fit.slopes + size * move[k:])
+            new_value, new_P = evaluate(tried)
+            if new_value > value + 1e-4 * size * decrement:
+                break
+            size /= 2
+        else:
+            break
+        fit, value, P = tried, new_value, new_P
+    return fit
