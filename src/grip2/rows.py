@@ -91,10 +91,11 @@ def exact_repeats(X: np.ndarray) -> RepeatedRows:
     codes, agreement = _hashed(X, rng)
     whole = codes.sum(axis=1, dtype=np.uint64)
     pairs, order, sizes = _equal_pairs(whole)
-    examples = []
     starts = np.cumsum(sizes) - sizes
-    for group in np.flatnonzero(sizes > 1)[:3]:
-        examples.append(tuple(np.sort(order[starts[group] : starts[group] + min(3, sizes[group])]).tolist()))
+    examples = [
+        tuple(np.sort(order[starts[group] : starts[group] + min(3, sizes[group])]).tolist())
+        for group in np.flatnonzero(sizes > 1)[:3]
+    ]
     natural = 0.0
     if pairs >= max(2.0, HARMFUL_SHARE * n):
         for j in range(p) if p <= _COLUMNS_LEFT_OUT else rng.choice(p, _COLUMNS_LEFT_OUT, replace=False):

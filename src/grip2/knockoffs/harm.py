@@ -8,11 +8,11 @@ units, the knockoff filter selects, and the false discoveries are counted. The r
 Effects are straight, even, or products of two units. The lasso cannot explain products: what is left of them finds null units
 that depend on the true ones in ways that the knockoffs do not share.
 
-Two numbers come out for each kind of effect and each target rate. ``false_share`` is the mean share of false discoveries in
-the simulated selections. ``excess`` is less noisy and also speaks where selections are empty: among the null units with the
-largest ``|W|``, as many as the filter counts at this rate, copies must win m times as often as originals; ``excess`` is how
-many times more often than that originals win. The false discovery rate is at most about ``excess`` times its target (Barber,
-Candes and Samworth, 2020, give the theorem behind this).
+Two numbers come out for each kind of effect and each target rate. ``fdr`` is the mean share of false discoveries in the
+simulated selections. ``excess`` also speaks where selections are empty: among the null units with the largest ``|W|``, as many
+as the filter counts at this rate, copies must win m times as often as originals; ``excess`` is how many times more often than
+that originals win. The false discovery rate is at most about ``excess`` times its target (Barber, Candes and Samworth, 2020,
+give the theorem behind this), and is less where little is selected. Verdicts and choices rest on ``fdr``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ from grip2.standardise import standardise
 from grip2.units import Layout, Units
 
 LEVELS = (0.1, 0.2)
+# Largest false discovery rate that is called kept, at each of them.
+KEPT = {0.1: 0.12, 0.2: 0.23}
 FAMILIES = ("linear", "even", "products")
 RESPONSES = 300
+FEWEST_ROWS, FEWEST_UNITS = 30, 5
 # Units with an effect: a fifth of all, but no more than this.
 MOST_TRUE = 20
 # Penalties, as multiples of the universal one: the larger leaves the strongest null units only, the smaller many.
@@ -49,20 +52,11 @@ class SimulatedRate:
 
     family: str
     level: float
-    false_share: float  # mean share of false discoveries
-    false_share_error: float  # its standard error
+    fdr: float  # mean share of false discoveries: the estimated false discovery rate
+    fdr_error: float  # its standard error
     excess: float  # how many times as often as they should originals of null units win
     excess_error: float
     power: float  # mean share of the true units that is selected
-
-    @property
-    def fdr(self) -> float:
-        """The estimated false discovery rate: the larger of what was realised and what ``excess`` allows."""
-        return max(self.false_share, self.level * self.excess)
-
-    @property
-    def fdr_error(self) -> float:
-        return self.false_share_error if self.false_share >= self.level * self.excess else self.level * self.excess_error
 
 
 @dataclass(frozen=True)
@@ -80,9 +74,23 @@ class Harm:
         """The kind of effects with the largest estimated rate at a target rate."""
         return max((rate for rate in self.rates if rate.level == level), key=lambda rate: rate.fdr)
 
+    def exceeds_level(self, by: float = 2.0) -> bool:
+        """Is some estimated rate too high, by more than so many standard errors?"""
+        return any(rate.fdr - by * rate.fdr_error > KEPT[rate.level] for rate in self.rates)
+
+    @property
+    def power(self) -> float:
+        """Mean power over all kinds of effects and target rates."""
+        return float(np.mean([rate.power for rate in self.rates]))
+
     def inflation(self) -> float:
         """The largest ratio of the estimated rate to its target."""
         return max(self.worst(level).fdr / level for level in LEVELS)
+
+
+def can_simulate(X: np.ndarray, units: Units) -> bool:
+    """Are there enough rows and units for a simulated selection to be more than an accident?"""
+    return len(X) >= FEWEST_ROWS and len(units) >= FEWEST_UNITS
 
 
 def predict_harm(
@@ -99,7 +107,7 @@ def predict_harm(
     Large tables are cut down to a random part of their rows, copies and units, which ``notes`` tells.
     """
     cut = _cut(X.shape, len(draws[0]), units, rng)
-    counted = []
+    counted: list[tuple[str, dict[float, _Counts]]] = []
     with threadpool_limits(limits=1, user_api="blas"):
         for share, copies in zip(np.array_split(np.arange(responses), len(draws)), draws, strict=True):
             members = [cut.of(X), *(cut.of(copy) for copy in copies[: cut.copies])]
@@ -161,7 +169,7 @@ def _cut(shape: tuple[int, int], copies: int, units: Units, rng: np.random.Gener
 class _Counts:
     """One simulated selection, and who wins among the largest null units."""
 
-    false_share: float
+    fdp: float
     power: float
     originals: int
     copies: int
@@ -256,7 +264,7 @@ def _counts(W: np.ndarray, true: np.ndarray, level: float, copies: int) -> _Coun
 
 
 def _rate(family: str, level: float, counted: Sequence[_Counts], copies: int) -> SimulatedRate:
-    false = np.array([each.false_share for each in counted])
+    false = np.array([each.fdp for each in counted])
     originals = np.array([each.originals for each in counted], dtype=float)
     beaten = np.array([each.copies for each in counted], dtype=float)
     # One win of copies is added: the ratio stays finite, and is too small by a negligible amount.
