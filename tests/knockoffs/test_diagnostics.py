@@ -26,6 +26,7 @@ from grip2.knockoffs.exchangeability import (
     partial_covariance_contrast,
     swap_sets,
 )
+from grip2.units import Units
 from tests.knockoffs.cases import ar1, law_of, normal_rows, uneven, with_transposed_factor
 
 N, P = 3000, 12
@@ -165,7 +166,7 @@ def test_low_power_is_named():
 def test_few_rows_are_not_called_good():
     found = diagnose(*exact(60, 5, RNG(0), "mvr")[:2])
     assert found.verdict == "usable"
-    assert "tests say little" in found.reasons[-1]
+    assert any("tests say little" in reason for reason in found.reasons)
 
 
 def test_record():
@@ -216,7 +217,9 @@ def test_contrasts_are_what_they_say():
     assert c.error[1, 2] == pytest.approx(d.mean())
     assert c.z[1, 2] == pytest.approx(d.sum() / np.sqrt((d**2).sum()))
     e = pairs.X[:, 3] * (pairs.Xk[:, 0] - pairs.X[:, 0])
-    assert cross_covariance_contrast(pairs).z[3, 0] == pytest.approx(e.sum() / np.sqrt((e**2).sum()))
+    assert cross_covariance_contrast(pairs, Units.single(pairs.X.shape[1])).z[3, 0] == pytest.approx(
+        e.sum() / np.sqrt((e**2).sum())
+    )
     from scipy.stats import ks_2samp
 
     np.testing.assert_allclose(
@@ -241,7 +244,9 @@ def test_contrasts_change_sign_when_all_rows_are_swapped(contrast):
 def test_the_cross_covariance_contrast_changes_sign_when_its_pair_is_swapped(k):
     X, Xk, _ = exact(100, 4, RNG(0))
     pairs = Pairs.standardised(X, Xk)
-    there, back = (cross_covariance_contrast(each) for each in (pairs, pairs.swapped(np.arange(4) == k)))
+    there, back = (
+        cross_covariance_contrast(each, Units.single(4)) for each in (pairs, pairs.swapped(np.arange(4) == k))
+    )
     others = np.arange(4) != k
     np.testing.assert_allclose(back.error[others, k], -there.error[others, k], atol=1e-12)
     np.testing.assert_allclose(back.standard_error[others, k], there.standard_error[others, k], atol=1e-12)
@@ -312,12 +317,12 @@ def test_p_values_of_the_parts_are_valid():
         X, Xk, _ = exact(120, 3, rng)
         X, Xk = student(3).ppf(norm.cdf(X)), student(3).ppf(norm.cdf(Xk))
         pairs = Pairs.standardised(X, Xk)
-        sets = swap_sets(3, 2, rng)
+        sets = swap_sets(Units.single(3), 2, rng)
         counts += np.array(
             [
                 mean_contrast(pairs).p_value() <= 0.1,
                 covariance_contrast(pairs).p_value() <= 0.1,
-                cross_covariance_contrast(pairs).p_value() <= 0.1,
+                cross_covariance_contrast(pairs, Units.single(pairs.X.shape[1])).p_value() <= 0.1,
                 marginal_contrast(pairs).p_value() <= 0.1,
                 classifier_test(pairs, sets[1], rng)[1] <= 0.1,
             ]

@@ -11,6 +11,7 @@ from grip2.knockoffs.registry import SAMPLERS
 from grip2.registry import lazy_exports
 
 if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getattr__; a sampler missing here has type Any
+    from grip2.knockoffs.automatic import AutomaticKnockoffs as AutomaticKnockoffs
     from grip2.knockoffs.base import KnockoffSampler as KnockoffSampler
     from grip2.knockoffs.base import NumericalRepairWarning as NumericalRepairWarning
     from grip2.knockoffs.copula import CopulaKnockoffs as CopulaKnockoffs

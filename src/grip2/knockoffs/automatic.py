@@ -1,0 +1,207 @@
+"""`AutomaticKnockoffs`: the sampler that does the least harm on a table, chosen from X alone.
+
+Copula knockoffs come first. If simulated responses (`grip2.knockoffs.harm`) keep the false discovery rate with them, they are
+taken, and nothing else is fitted. Otherwise other samplers are fitted and judged in the same way. The random numbers of the
+judgement are the same in every fit, so one table always gets one choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from grip2._random import generator_from, stream
+from grip2.copies import AUTOMATIC, choose_copies
+from grip2.errors import Grip2Error
+from grip2.knockoffs.base import Categories, Groups, KnockoffSampler, as_matrix
+from grip2.knockoffs.exchangeability import Pairs, swap_accuracy
+from grip2.knockoffs.harm import FEWEST_ROWS, FEWEST_UNITS, LEVELS, Harm, can_simulate, predict_harm
+from grip2.knockoffs.registry import SAMPLERS
+from grip2.units import Units
+
+# Rows that knockoffs are judged on, at most.
+_ROWS = 20_000
+# Wider tables are not judged (the first number), and no other samplers are fitted to them (the second).
+_WIDEST, _WIDEST_COMPARED = 2_000, 500
+# Simulated responses: a quick look, and as many as a decision against a sampler needs.
+_QUICK, _THOROUGH = 90, 450
+_QUICK_ERRORS = 0.5  # the quick look suffices unless a rate is too high by more than so many standard errors
+_FDR_OF_COPIES = 0.1  # copies are as many as the selector draws at this rate
+_SAME_ACCURACY = 0.05  # classifiers whose accuracies are closer than this are equally good
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A fitted sampler and how it was judged."""
+
+    label: str
+    sampler: KnockoffSampler
+    harm: Harm
+    accuracy: float  # of a classifier that distinguishes rows from swapped rows, held out
+
+    def told(self) -> str:
+        """The simulated rates, in words."""
+        rates = " and ".join(f"{self.harm.worst(level).fdr:.2f} at {level:g}" for level in LEVELS)
+        return f"{rates} with {self.label} knockoffs"
+
+
+class AutomaticKnockoffs(KnockoffSampler):
+    """Copula knockoffs where they do no harm, otherwise the sampler that does the least.
+
+    Parameters
+    ----------
+    s : {"mvr", "maxent", "sdp", "equi"} or array
+        As in ``CopulaKnockoffs``; sequential knockoffs, which choose no S, ignore it.
+
+    Attributes
+    ----------
+    chosen_ : the fitted sampler that draws.
+    reason_ : one sentence on what was chosen and why.
+    candidates_ : the samplers that were judged, with simulated false discovery rates.
+    covariance_, s_, units_ : those of ``chosen_``.
+    """
+
+    draws_copies: ClassVar[bool] = True
+    draws_groups: ClassVar[bool] = True
+    draws_categories: ClassVar[bool] = True
+    completes: ClassVar[bool] = True
+
+    chosen_: KnockoffSampler
+    reason_: str
+    candidates_: tuple[Candidate, ...]
+
+    def __init__(self, s: str | np.ndarray = "mvr") -> None:
+        self.s = s
+
+    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None, categories: Categories = ()) -> Self:
+        """Fit candidates until one does no harm; see ``KnockoffSampler.fit``."""
+        copula = self._fitted_by_name("copula", X, groups, categories, s=self.s)
+        matrix = as_matrix(X, type(self).__name__, missing=True)
+        self.chosen_, self.reason_, self.candidates_ = self._choose(copula, matrix, groups, categories)
+        self.covariance_ = self.chosen_.covariance_
+        self._remember_columns(X, matrix.shape[1], self.chosen_.units_)
+        return self
+
+    def _fitted_by_name(
+        self, name: str, X: np.ndarray, groups: Groups, categories: Categories, **settings: Any
+    ) -> KnockoffSampler:
+        sampler: KnockoffSampler = SAMPLERS.create(name, **settings)
+        try:
+            return sampler.fit(X, groups=groups, categories=categories)
+        except Grip2Error as error:
+            raise Grip2Error(str(error).replace(type(sampler).__name__, type(self).__name__, 1)) from None
+
+    def _choose(
+        self, copula: KnockoffSampler, X: np.ndarray, groups: Groups, categories: Categories
+    ) -> tuple[KnockoffSampler, str, tuple[Candidate, ...]]:
+        units = copula.units_
+        unjudged = _cannot_be_judged(X, units)
+        if unjudged:
+            return copula, f"Copula knockoffs, not compared with others: {unjudged}.", ()
+        judge = Judge.of(X, units)
+        first = judge.quick("copula", copula)
+        if first.harm.exceeds_level(_QUICK_ERRORS):
+            first = judge.thorough("copula", copula)
+        about = f"Copula knockoffs: simulated false discovery rates are {first.told()}"
+        if not first.harm.exceeds_level():
+            return copula, f"{about}.", (first,)
+        if X.shape[1] > _WIDEST_COMPARED:
+            left_out = f"no others were fitted to a table of more than {_WIDEST_COMPARED} columns"
+            return copula, f"{about}; {left_out}.", (first,)
+        others = self._others(X, groups, categories)
+        candidates = [first, *(judge.thorough(label, sampler) for label, sampler in others)]
+        best = _best(candidates)
+        rest = ", ".join(each.told() for each in candidates if each is not best)
+        reason = f"{best.label.capitalize()} knockoffs: simulated false discovery rates are {best.told()}"
+        return best.sampler, f"{reason}; {rest}." if rest else f"{reason}.", tuple(candidates)
+
+    def _others(self, X: np.ndarray, groups: Groups, categories: Categories) -> Iterator[tuple[str, KnockoffSampler]]:
+        """The other samplers for this table; one that cannot be fitted to it is left out."""
+        wanted: list[tuple[str, str, dict[str, Any]]] = [("sequential", "sequential", {})]
+        if len(X) < 2 * X.shape[1]:
+            wanted += [
+                (f"copula (extra shrinkage {extra:g})", "copula", {"s": self.s, "extra_shrinkage": extra})
+                for extra in (0.1, 0.3)
+            ]
+        for label, name, settings in wanted:
+            try:
+                yield label, self._fitted_by_name(name, X, groups, categories, **settings)
+            except (Grip2Error, np.linalg.LinAlgError):
+                continue
+
+    def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
+        return self.chosen_._sample(X, rng, copies)
+
+    def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return self.chosen_._complete(X, rng)
+
+    def s_for(self, copies: int = 1) -> np.ndarray:
+        """S of so many copies, as the chosen sampler has it."""
+        self.check_can_draw(copies=copies)
+        return self.chosen_.s_for(copies)
+
+    def own_correlation(self, copies: int = 1) -> np.ndarray:
+        """(p,) correlation of every column with its own knockoff, as the chosen sampler has it."""
+        return self.chosen_.own_correlation(copies)
+
+    def assumptions(self) -> list[str]:
+        """What the guarantee rests on, one sentence each."""
+        return [*self.chosen_.assumptions(), self.reason_]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges samplers on some rows of a table, with the same random numbers for all."""
+
+    X: np.ndarray
+    units: Units
+    copies: int
+
+    @classmethod
+    def of(cls, X: np.ndarray, units: Units) -> Judge:
+        if len(X) > _ROWS:
+            rng = stream(generator_from(0), "rows to judge knockoffs on")
+            X = X[np.sort(rng.choice(len(X), _ROWS, replace=False))]
+        copies = choose_copies(
+            AUTOMATIC, fdr=_FDR_OF_COPIES, n_rows=len(X), n_columns=X.shape[1], draws_copies=True
+        ).copies
+        return cls(X, units, copies)
+
+    def quick(self, label: str, sampler: KnockoffSampler) -> Candidate:
+        return self._judged(label, sampler, draws=1, responses=_QUICK)
+
+    def thorough(self, label: str, sampler: KnockoffSampler) -> Candidate:
+        return self._judged(label, sampler, draws=3, responses=_THOROUGH)
+
+    def _judged(self, label: str, sampler: KnockoffSampler, *, draws: int, responses: int) -> Candidate:
+        rng = stream(generator_from(0), "automatic knockoffs")
+        X = sampler.complete(self.X, rng=rng)
+        drawn = [_as_copies(sampler.sample(X, rng=rng, copies=self.copies)) for _ in range(draws)]
+        harm = predict_harm(X, drawn, units=self.units, rng=rng, responses=responses)
+        accuracy = swap_accuracy(Pairs.standardised(X, drawn[0][0]), self.units, rng)
+        return Candidate(label, sampler, harm, accuracy)
+
+
+def _as_copies(drawn: np.ndarray) -> np.ndarray:
+    return drawn if drawn.ndim == 3 else drawn[np.newaxis]
+
+
+def _cannot_be_judged(X: np.ndarray, units: Units) -> str:
+    """Why knockoffs of a table are not judged; empty if they are."""
+    if not can_simulate(X, units):
+        return f"fewer than {FEWEST_ROWS} rows or {FEWEST_UNITS} units"
+    return f"more than {_WIDEST} columns" if X.shape[1] > _WIDEST else ""
+
+
+def _best(candidates: list[Candidate]) -> Candidate:
+    """Of those that keep the level, the one that a classifier distinguishes least from X, then the most powerful one.
+
+    If none keeps it: the one with the least harm.
+    """
+    eligible = [each for each in candidates if not each.harm.exceeds_level()]
+    if not eligible:
+        return min(candidates, key=lambda each: each.harm.inflation())
+    return min(eligible, key=lambda each: (round(each.accuracy / _SAME_ACCURACY), -each.harm.power))

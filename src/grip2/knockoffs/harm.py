@@ -1,0 +1,281 @@
+"""Harm: the false discovery rate that these knockoffs give on this very table, estimated by simulation.
+
+A test of exchangeability says whether knockoffs are wrong, not whether it matters: with many rows it detects errors too small
+to harm any selection. Here the harm itself is measured. Responses with a known truth are simulated on the columns of X: a few
+units at random have effects, with as much noise as signal. A lasso on lines and bends of the columns scores all members of all
+units, the knockoff filter selects, and the false discoveries are counted. The response of the user is never looked at.
+
+Effects are straight, even, or products of two units. The lasso cannot explain products: what is left of them finds null units
+that depend on the true ones in ways that the knockoffs do not share.
+
+Two numbers come out for each kind of effect and each target rate. ``fdr`` is the mean share of false discoveries in the
+simulated selections. ``excess`` also speaks where selections are empty: among the null units with the largest ``|W|``, as many
+as the filter counts at this rate, copies must win m times as often as originals; ``excess`` is how many times more often than
+that originals win. The false discovery rate is at most about ``excess`` times its target (Barber, Candes and Samworth, 2020,
+give the theorem behind this), and is less where little is selected. Verdicts and choices rest on ``fdr``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lasso_path
+from threadpoolctl import threadpool_limits
+
+from grip2.filter import contrast, knockoff_threshold
+from grip2.standardise import standardise
+from grip2.units import Layout, Units
+
+LEVELS = (0.1, 0.2)
+# Largest false discovery rate that is called kept, at each of them.
+KEPT = {0.1: 0.12, 0.2: 0.23}
+FAMILIES = ("linear", "even", "products")
+RESPONSES = 300
+FEWEST_ROWS, FEWEST_UNITS = 30, 5
+# Units with an effect: a fifth of all, but no more than this.
+MOST_TRUE = 20
+# Penalties, as multiples of the universal one: the larger leaves the strongest null units only, the smaller many.
+_PENALTIES = (0.5, 0.25)
+# Columns of the table of all members, two functions of each included, and its entries.
+_MOST_COLUMNS, _MOST_ENTRIES = 1_500, 20_000_000
+# A bent function of a column that is left with less than this share of its deviation beside the column itself is dropped.
+_LEAST_BEND = 1e-2
+
+
+@dataclass(frozen=True)
+class SimulatedRate:
+    """Simulated selections at one target rate, for one kind of effects."""
+
+    family: str
+    level: float
+    fdr: float  # mean share of false discoveries: the estimated false discovery rate
+    fdr_error: float  # its standard error
+    excess: float  # how many times as often as they should originals of null units win
+    excess_error: float
+    power: float  # mean share of the true units that is selected
+
+
+@dataclass(frozen=True)
+class Harm:
+    """What simulated responses say about knockoffs; see the head of this module."""
+
+    rates: tuple[SimulatedRate, ...]
+    responses: int
+    rows: int
+    units: int
+    copies: int
+    notes: tuple[str, ...]  # what was left out to save time
+
+    def worst(self, level: float) -> SimulatedRate:
+        """The kind of effects with the largest estimated rate at a target rate."""
+        return max((rate for rate in self.rates if rate.level == level), key=lambda rate: rate.fdr)
+
+    def exceeds_level(self, by: float = 2.0) -> bool:
+        """Is some estimated rate too high, by more than so many standard errors?"""
+        return any(rate.fdr - by * rate.fdr_error > KEPT[rate.level] for rate in self.rates)
+
+    @property
+    def power(self) -> float:
+        """Mean power over all kinds of effects and target rates."""
+        return float(np.mean([rate.power for rate in self.rates]))
+
+    def inflation(self) -> float:
+        """The largest ratio of the estimated rate to its target."""
+        return max(self.worst(level).fdr / level for level in LEVELS)
+
+
+def can_simulate(X: np.ndarray, units: Units) -> bool:
+    """Are there enough rows and units for a simulated selection to be more than an accident?"""
+    return len(X) >= FEWEST_ROWS and len(units) >= FEWEST_UNITS
+
+
+def predict_harm(
+    X: np.ndarray,
+    draws: Sequence[np.ndarray],
+    *,
+    units: Units,
+    rng: np.random.Generator,
+    responses: int = RESPONSES,
+) -> Harm:
+    """Estimate the harm of knockoffs of the rows of X.
+
+    ``draws`` holds one or more independent draws of knockoffs, each (copies, n, p); responses are shared out among them.
+    Large tables are cut down to a random part of their rows, copies and units, which ``notes`` tells.
+    """
+    cut = _cut(X.shape, len(draws[0]), units, rng)
+    counted: list[tuple[str, dict[float, _Counts]]] = []
+    with threadpool_limits(limits=1, user_api="blas"):
+        for share, copies in zip(np.array_split(np.arange(responses), len(draws)), draws, strict=True):
+            members = [cut.of(X), *(cut.of(copy) for copy in copies[: cut.copies])]
+            counted.extend(_simulated(members, cut.units, len(share), rng))
+    return Harm(
+        tuple(
+            _rate(family, level, [each[level] for kind, each in counted if kind == family], cut.copies)
+            for family in FAMILIES
+            for level in LEVELS
+        ),
+        responses,
+        len(cut.row_indices),
+        len(cut.units),
+        cut.copies,
+        cut.notes,
+    )
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """The part of a table that is simulated on."""
+
+    row_indices: np.ndarray
+    columns: np.ndarray
+    units: Units
+    copies: int
+    notes: tuple[str, ...]
+
+    def of(self, table: np.ndarray) -> np.ndarray:
+        if len(self.row_indices) == len(table) and len(self.columns) == table.shape[1]:
+            return table
+        return np.asarray(table[np.ix_(self.row_indices, self.columns)])
+
+
+def _cut(shape: tuple[int, int], copies: int, units: Units, rng: np.random.Generator) -> _Cut:
+    n, p = shape
+    notes = []
+    few = max(1, min(copies, _MOST_COLUMNS // (2 * p) - 1))
+    if few < copies:
+        notes.append(f"{few} of {copies} copies")
+    columns, kept = np.arange(p), units
+    most = _MOST_COLUMNS // (2 * (1 + few))
+    if p > most:
+        order = rng.permutation(len(units))
+        fits = np.cumsum(units.sizes[order]) <= most
+        chosen = np.sort(order[: max(2, int(np.count_nonzero(fits)))])
+        columns = np.flatnonzero(np.isin(units.of_column, chosen))
+        kept = Units.from_labels(units.of_column[columns].tolist())
+        notes.append(f"{len(chosen)} of {len(units)} units")
+    rows = np.arange(n)
+    most_rows = max(100, _MOST_ENTRIES // (2 * (1 + few) * len(columns)))
+    if n > most_rows:
+        rows = np.sort(rng.choice(n, most_rows, replace=False))
+        notes.append(f"{most_rows:,} of {n:,} rows")
+    return _Cut(rows, columns, kept, few, tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """One simulated selection, and who wins among the largest null units."""
+
+    fdp: float
+    power: float
+    originals: int
+    copies: int
+
+
+def _simulated(
+    members: Sequence[np.ndarray], units: Units, responses: int, rng: np.random.Generator
+) -> Iterator[tuple[str, dict[float, _Counts]]]:
+    """Simulate responses, score all members and count, for one draw of knockoffs: the kind of effects, and counts."""
+    if not responses:
+        return
+    layout = Layout(len(members), units)
+    n_copies, n = len(members) - 1, len(members[0])
+    lines = np.hstack([standardise(table.astype(float, copy=False)) for table in members])
+    bends = _bent(np.hstack([table.astype(float, copy=False) for table in members]), lines)
+    # In random order: where coordinate descent has not quite converged, no member has an advantage.
+    order = rng.permutation(2 * lines.shape[1])
+    Z = np.hstack([lines, bends])[:, order]
+    Y, truth = _responses(lines, bends, units, responses, rng)
+    gram, cross = Z.T @ Z, Y @ Z
+    noise = np.sqrt(0.5)  # of a standardised response with as much noise as signal
+    penalties = np.array(_PENALTIES) * noise * np.sqrt(2 * np.log(Z.shape[1]) / n)
+    for b in range(responses):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            coefficients = lasso_path(
+                Z, Y[b], alphas=penalties, precompute=gram, Xy=cross[b], tol=1e-3, check_input=False
+            )[1]
+        scores = np.empty_like(coefficients)
+        scores[order] = coefficients**2
+        by_column = np.sqrt(scores.reshape(2, -1, len(penalties)).sum(axis=0))
+        # One response, one penalty: in turn, so that both see all kinds of responses.
+        W = contrast(layout.norms(by_column[:, (b // len(FAMILIES)) % len(penalties)]))
+        yield FAMILIES[b % len(FAMILIES)], {level: _counts(W, truth[b], level, n_copies) for level in LEVELS}
+
+
+def _bent(values: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """|x - median|, made orthogonal to the column and standardised; zero where nothing is left of it (0/1 columns)."""
+    bends = np.abs(values - np.median(values, axis=0))
+    deviation = bends.std(axis=0)
+    bends -= bends.mean(axis=0)
+    bends -= lines * (lines * bends).mean(axis=0)
+    left = bends.std(axis=0)
+    return np.asarray(np.where(left > _LEAST_BEND * deviation, bends / np.where(left > 0, left, 1.0), 0.0))
+
+
+def _responses(
+    lines: np.ndarray, bends: np.ndarray, units: Units, responses: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """(responses, n) standardised responses, kinds of effects in turn, and (responses, units) what is true."""
+    n = len(lines)
+    n_true = min(len(units), max(2, min(MOST_TRUE, len(units) // 5)))
+    Y, truth = np.empty((responses, n)), np.zeros((responses, len(units)), dtype=bool)
+    for b in range(responses):
+        family = FAMILIES[b % len(FAMILIES)]
+        chosen = rng.permutation(len(units))[:n_true]
+        truth[b, chosen] = True
+        effects = np.stack([_effect(lines, bends, units.columns[unit], family, rng) for unit in chosen])
+        if family == "products" and n_true > 1:
+            half = n_true // 2
+            effects = standardise((effects[:half] * effects[half : 2 * half]).T).T
+            if n_true % 2:  # one is left without a partner
+                truth[b, chosen[-1]] = False
+        signal = rng.choice([-1.0, 1.0], len(effects)) @ effects
+        Y[b] = standardise(standardise(signal) + rng.standard_normal(n))
+    return Y, truth
+
+
+def _effect(
+    lines: np.ndarray, bends: np.ndarray, columns: np.ndarray, family: str, rng: np.random.Generator
+) -> np.ndarray:
+    """(n,) the standardised effect of the original of a unit: a random mixture of its columns, bent for even effects."""
+    bent = family == "even" and bool(np.any(bends[:, columns]))
+    source = (bends if bent else lines)[:, columns]
+    return standardise(source @ rng.standard_normal(len(columns)))
+
+
+def _counts(W: np.ndarray, true: np.ndarray, level: float, copies: int) -> _Counts:
+    selected = W >= knockoff_threshold(W, level, copies=copies)
+    n_selected = max(1, int(selected.sum()))
+    n_true = int(true.sum())
+    nulls = W[~true]
+    # The filter accepts level x copies wins of copies for every selection, and expects level wins of originals.
+    looked_at = int(np.ceil(level * (1 + copies) * n_true / (1 - level)))
+    largest = nulls[np.argsort(-np.abs(nulls), kind="stable")[:looked_at]]
+    return _Counts(
+        float((selected & ~true).sum() / n_selected),
+        float((selected & true).sum() / n_true),
+        int(np.count_nonzero(largest > 0)),
+        int(np.count_nonzero(largest < 0)),
+    )
+
+
+def _rate(family: str, level: float, counted: Sequence[_Counts], copies: int) -> SimulatedRate:
+    false = np.array([each.fdp for each in counted])
+    originals = np.array([each.originals for each in counted], dtype=float)
+    beaten = np.array([each.copies for each in counted], dtype=float)
+    # One win of copies is added: the ratio stays finite, and is too small by a negligible amount.
+    excess = copies * originals.sum() / (beaten.sum() + 1)
+    spread = np.sqrt(np.sum((copies * originals - excess * beaten) ** 2)) / (beaten.sum() + 1)
+    return SimulatedRate(
+        family,
+        level,
+        float(false.mean()),
+        float(false.std(ddof=1) / np.sqrt(len(false))) if len(false) > 1 else 1.0,
+        float(excess),
+        float(spread),
+        float(np.mean([each.power for each in counted])),
+    )

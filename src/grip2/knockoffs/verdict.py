@@ -1,0 +1,119 @@
+"""The verdict on knockoffs: "good", "usable" or "do not trust", and why.
+
+It is calibrated against the false discovery rates that selections realise on real tables (`results/real`), and rests on the
+rates of simulated responses (`grip2.knockoffs.harm`). Errors that exact tests detect are reported beside it. They decide only
+where no simulation speaks: where marginal distributions plainly differ, which a statistic that sees more than lines and bends
+can use; where moments are grossly wrong; and where a table is too small to simulate on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grip2.knockoffs.diagnostic_tests import DiagnosticTest
+from grip2.knockoffs.exchangeability import Pairs
+from grip2.knockoffs.harm import KEPT, LEVELS, Harm
+
+GOOD, USABLE, DO_NOT_TRUST = "good", "usable", "do not trust"
+LOW_POWER_CORRELATION = 0.95
+_SAME = 1 - 1e-6
+# If errors up to this size (in correlation units) can go undetected, a passed test means little.
+_TOO_FEW_ROWS = 0.5
+# A moment that is off by so much (in standard deviations or correlation units) is wrong whatever simulations say; with fewer
+# than 2p rows shrinkage explains it.
+_GROSS = {"mean": 0.3, "covariance": 0.3, "cross-covariance": 0.3}
+_EFFECTS = {"linear": "straight effects", "even": "even effects", "products": "products of features"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    verdict: str
+    reasons: tuple[str, ...]
+
+
+def verdict_of_harm(harm: Harm) -> Verdict:
+    """The verdict of simulated responses alone, as ``select`` prints it."""
+    bad = harm.exceeds_level()
+    above = harm.exceeds_level(0.0)
+    return Verdict(DO_NOT_TRUST if bad else USABLE if above else GOOD, (_rates_sentence(harm, bad, above),))
+
+
+def _rates_sentence(harm: Harm, bad: bool, above: bool) -> str:
+    worst = [harm.worst(level) for level in LEVELS]
+    rates = " and ".join(f"{rate.fdr:.2f} (standard error {rate.fdr_error:.2g}) at {rate.level:g}" for rate in worst)
+    kinds = " and ".join(dict.fromkeys(_EFFECTS[rate.family] for rate in worst))
+    kept = " and ".join(f"{KEPT[level]:g}" for level in LEVELS)
+    text = f"Simulated responses on this table give a false discovery rate of {rates} ({kinds} have the largest)"
+    after = (
+        f": more than {kept}, so the level is not kept"
+        if bad
+        else f": above {kept} by no more than chance explains"
+        if above
+        else ": the level is kept"
+    )
+    note = f" Simulated on {', '.join(harm.notes)}." if harm.notes else ""
+    return f"{text}{after}.{note}"
+
+
+def judge(
+    pairs: Pairs,
+    tests: Sequence[DiagnosticTest],
+    harm: Harm | None,
+    correlation: np.ndarray,
+    detectable: float,
+    names: Sequence[str],
+) -> Verdict:
+    """The verdict of tests and simulated responses together.
+
+    "do not trust": simulated responses exceed the level, knockoffs are copies or functions of X, their marginal distributions
+    plainly differ, or moments are grossly wrong; without simulated responses any large significant error. "usable": a rate
+    above the level that chance may explain, a large error that does no harm, features with little power, or too few rows.
+    """
+    bad: list[str] = []
+    limits: list[str] = []
+    facts: list[str] = []
+    n, p = pairs.X.shape
+    same = bool(np.all(correlation >= _SAME))
+    if same:
+        bad.append("The knockoffs equal X: nothing can ever be selected.")
+    elif n > 2 * p and _unexplained(pairs) < 1e-8:
+        bad.append(
+            "The knockoffs are a linear function of X, without any noise of their own. Were data and knockoffs drawn "
+            "from the same seed?"
+        )
+    if harm is not None and not same:
+        simulated = verdict_of_harm(harm)
+        {DO_NOT_TRUST: bad, USABLE: limits, GOOD: facts}[simulated.verdict].extend(simulated.reasons)
+    for test in tests:
+        if test.rejected:
+            gross = n >= 2 * p and test.effect >= _GROSS.get(test.name, np.inf)
+            decides = harm is None or test.name == "marginal distribution" or gross
+            (facts if not test.large else bad if decides else limits).append(str(test))
+    low = low_power_features(correlation, names)
+    if low and not same:
+        shown = ", ".join(low[:5]) + (f" and {len(low) - 5} more" if len(low) > 5 else "")
+        limits.append(
+            f"{len(low)} of {p} features have a correlation of {LOW_POWER_CORRELATION} or more with their knockoff "
+            f"(s near 0), so little power: {shown}. Group features, or use s='mvr'."
+        )
+    if detectable > _TOO_FEW_ROWS:
+        limits.append(
+            f"With {n} rows only errors above {detectable:.2g} (correlation units) can be detected: the tests say little."
+        )
+    elif not any(test.rejected for test in tests):
+        facts.append(f"No test finds a difference; covariance errors above {detectable:.2g} would have been detected.")
+    return Verdict(DO_NOT_TRUST if bad else USABLE if limits else GOOD, (*bad, *limits, *facts))
+
+
+def low_power_features(correlation: np.ndarray, names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the features that nearly equal their knockoff."""
+    return tuple(names[int(j)] for j in np.flatnonzero(correlation >= LOW_POWER_CORRELATION))
+
+
+def _unexplained(pairs: Pairs) -> float:
+    """Mean over knockoffs of the share of variance that a linear regression on X leaves unexplained."""
+    X, Xk = pairs.X - pairs.X.mean(axis=0), pairs.Xk - pairs.Xk.mean(axis=0)
+    return float(np.mean((Xk - X @ np.linalg.lstsq(X, Xk, rcond=None)[0]) ** 2))
