@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from scipy.stats import kstest, norm
@@ -13,12 +11,15 @@ from grip2.knockoffs import CopulaKnockoffs
 from grip2.knockoffs.category import MISSING, CategoryModel, CategoryScores, category_models, solve_means
 from grip2.knockoffs.latent import with_fixed_blocks
 from grip2.units import Units
-from tests.knockoffs.cases import ar1, normal_rows, uneven
+from tests.knockoffs.cases import ar1, largest_z, normal_rows, uneven
+from tests.knockoffs.exchange import largest_difference
 
 RNG = np.random.default_rng
 RARE = np.concatenate([[0.6, 0.2], np.full(10, 0.0199), [1e-3 - 1e-5, 1e-5]])
 FIFTY = np.concatenate([[0.3], np.full(49, 0.7 / 49)])
-FREQUENCIES = pytest.mark.parametrize("frequencies", [np.array([0.9, 0.1]), np.array([0.3, 0.5, 0.2]), RARE / RARE.sum(), FIFTY])
+FREQUENCIES = pytest.mark.parametrize(
+    "frequencies", [np.array([0.9, 0.1]), np.array([0.3, 0.5, 0.2]), RARE / RARE.sum(), FIFTY]
+)
 
 
 def model_of(frequencies: np.ndarray) -> CategoryModel:
@@ -78,7 +79,9 @@ def test_levels_and_back():
     level = model.levels(X)
     np.testing.assert_array_equal(level, [0, 1, 2, MISSING])
     start = model.start(np.tile(level, 50), RNG(0))
-    np.testing.assert_array_equal(model.levels(model.indicators(start)).reshape(50, 4)[:, :3], np.tile(level[:3], (50, 1)))
+    np.testing.assert_array_equal(
+        model.levels(model.indicators(start)).reshape(50, 4)[:, :3], np.tile(level[:3], (50, 1))
+    )
 
 
 def related(n: int, rng: np.random.Generator, levels: int = 5) -> tuple[np.ndarray, CategoryModel, np.ndarray]:
@@ -97,19 +100,19 @@ def related(n: int, rng: np.random.Generator, levels: int = 5) -> tuple[np.ndarr
 
 def test_fixed_blocks():
     """The covariance given other columns is the fixed one in every block, and nothing else changes."""
-    Sigma = uneven(8) * 3
+    Sigma = uneven(8) + np.eye(8)
     steps = [
         CategoryScores(CategoryModel(np.array(columns), np.full(4, 0.25), np.zeros(3)), np.empty(0, dtype=int))
         for columns in ([0, 2, 5], [1, 3, 4])
     ]
     found = with_fixed_blocks(Sigma, steps)
     Q = np.linalg.inv(found)
-    # The second block is set last and exactly; its new variances change what is given for the first.
-    block = np.ix_([1, 3, 4], [1, 3, 4])
-    np.testing.assert_allclose(np.linalg.inv(Q[block]), steps[1].model.within, rtol=1e-8)
-    assert np.linalg.eigvalsh(found)[0] > 0
     outside = np.ones((8, 8), dtype=bool)
-    outside[block] = outside[np.ix_([0, 2, 5], [0, 2, 5])] = False
+    for step in steps:
+        block = np.ix_(step.columns, step.columns)
+        np.testing.assert_allclose(np.linalg.inv(Q[block]), step.model.within, atol=1e-5)
+        outside[block] = False
+    assert np.linalg.eigvalsh(found)[0] > 0
     np.testing.assert_allclose(found[outside], Sigma[outside])
 
 
@@ -121,12 +124,6 @@ def swept(Z: np.ndarray, model: CategoryModel, Sigma: np.ndarray, sweeps: int, r
     return Z
 
 
-def largest_moment_error(Z: np.ndarray, Sigma: np.ndarray) -> float:
-    from tests.knockoffs.cases import largest_z
-
-    return largest_z(Z, Sigma)
-
-
 def test_the_gibbs_sampler_keeps_the_distribution():
     """Exact scores, five sweeps given their levels: second moments, 40,000 rows, bound 5.5 standard errors for 21 moments,
     false-alarm rate 1e-6; levels stay. A sampler with another covariance of utilities, the broken twin, fails."""
@@ -134,25 +131,23 @@ def test_the_gibbs_sampler_keeps_the_distribution():
     after = swept(Z, model, Sigma, 5, RNG(1))
     np.testing.assert_array_equal(model.indicators(after), model.indicators(Z))
     assert np.abs(after - Z)[:, 2:].mean() > 0.1
-    assert largest_moment_error(after, Sigma) < 5.5
+    assert largest_z(after, Sigma) < 5.5
     wrong = Sigma.copy()
     wrong[2:, 2:] += np.eye(4)
-    assert largest_moment_error(swept(Z, model, wrong, 5, RNG(1)), Sigma) > 11
+    assert largest_z(swept(Z, model, wrong, 5, RNG(1)), Sigma) > 11
 
 
 def test_the_gibbs_sampler_draws_the_right_scores_of_one_level():
     """Three levels, 20,000 rows of one level without other columns, 20 sweeps against draws accepted by their level:
-    Kolmogorov-Smirnov, level 1e-6, two scores. The start of the sampler is not yet right."""
+    Kolmogorov-Smirnov, level 1e-6, two scores. The scores of the other level, the broken twin, fail."""
     model = model_of(np.array([0.5, 0.3, 0.2]))
     Z = normal_rows(400_000, model.within, RNG(0))
     exact = Z[model.levels(model.indicators(Z)) == 2]
     level = np.full(20_000, 2)
     drawn = model.start(level, RNG(1))
     step = CategoryScores(model, level)
+    rng = RNG(2)
     for _ in range(20):
-        step.sweep(drawn, np.linalg.inv(model.within), RNG(2).spawn(1)[0])
-    rng = RNG(3)
-    for _ in range(5):
         step.sweep(drawn, np.linalg.inv(model.within), rng)
     for k in range(2):
         assert kstest(drawn[:, k], exact[:, k]).pvalue > 1e-6
@@ -163,34 +158,11 @@ def table(n: int, rng: np.random.Generator, levels: int = 5) -> tuple[np.ndarray
     """Four columns and a category that depend on two factors; groups and categories beside it."""
     F = rng.standard_normal((n, 2))
     numbers = F @ RNG(5).standard_normal((2, 4)) + rng.standard_normal((n, 4))
-    numbers[:, 3] = np.floor(np.exp(numbers[:, 3] / 2))
+    numbers[:, 3] = np.clip(np.round(numbers[:, 3]), -2, 2)
     utility = F @ RNG(6).standard_normal((2, levels)) + np.linspace(1, 0, levels) + rng.standard_normal((n, levels))
     indicators = (utility.argmax(axis=1)[:, None] == np.arange(1, levels)).astype(float)
     places = list(range(4, 3 + levels))
     return np.hstack([numbers, indicators]), ["a", "b", "c", "d"] + ["level"] * (levels - 1), [places]
-
-
-def permuted_errors(members: list[np.ndarray], units: Units) -> float:
-    """Largest difference of a second moment of columns of two different units, or within one, between choices of members.
-
-    Exchangeable members have one correlation for (j of member s, k of member t), whatever s and t, if j and k are in
-    different units; and one within units for s = t. In units of 1 / sqrt(n).
-    """
-    n, p = members[0].shape
-    mean = np.mean([member.mean(axis=0) for member in members], axis=0)
-    scale = np.sqrt(np.mean([((member - mean) ** 2).mean(axis=0) for member in members], axis=0))
-    standard = [(member - mean) / scale for member in members]
-    other = np.not_equal.outer(units.of_column, units.of_column)
-    moments = [[s.T @ t / n for t in standard] for s in standard]
-    across = np.array([each for row in moments for each in row])
-    within = np.array([moments[k][k] for k in range(len(members))])
-    return float(
-        np.sqrt(n) * max(np.ptp(across, axis=0)[other].max(), np.ptp(within, axis=0)[~other].max(), _means(standard))
-    )
-
-
-def _means(standard: list[np.ndarray]) -> float:
-    return float(np.ptp([member.mean(axis=0) for member in standard], axis=0).max())
 
 
 def test_moments_of_all_members():
@@ -205,23 +177,23 @@ def test_moments_of_all_members():
         assert set(np.unique(copy[:, 4:])) == {0.0, 1.0}
         assert copy[:, 4:].sum(axis=1).max() == 1.0
     units = sampler.units_
-    assert permuted_errors([X, *copies], units) < 12
+    assert largest_difference([X, *copies], units) < 12
     dummies = CopulaKnockoffs().fit(X, groups=groups).sample(X, rng=RNG(1), copies=3)
     assert dummies[0][:, 4:].sum(axis=1).max() > 1
-    assert permuted_errors([X, *RNG(2).permutation(copies, axis=1)], units) > 24
+    assert largest_difference([X, *RNG(2).permutation(copies, axis=1)], units) > 24
     alone = CopulaKnockoffs().fit(RNG(3).permuted(X, axis=0), groups=groups).sample(X, rng=RNG(1), copies=3)
-    assert permuted_errors([X, *alone], units) > 24
+    assert largest_difference([X, *alone], units) > 24
 
 
 def test_dependence_of_categories_with_each_other():
-    """Two categories of four levels with common factors, 10,000 rows: correlations of indicators of one with those of the
-    other, in X, in Xk and between them. Standard error of a difference 0.014 at most: bound 0.08, false-alarm rate below
-    1e-6. Knockoffs of other rows, the broken twin, fail."""
+    """Two categories of four levels with common factors, 5,000 rows: correlations of indicators of one with those of the
+    other, in X, in Xk and between them. Standard error of a difference 0.02 at most: bound 0.11, false-alarm rate below
+    1e-5. Knockoffs of other rows, the broken twin, fail."""
     rng = RNG(0)
-    F = rng.standard_normal((10_000, 2))
+    F = rng.standard_normal((5000, 2))
     parts = []
     for seed in (1, 2):
-        utility = 1.5 * F @ RNG(seed).standard_normal((2, 4)) + rng.standard_normal((10_000, 4))
+        utility = 1.5 * F @ RNG(seed).standard_normal((2, 4)) + rng.standard_normal((5000, 4))
         parts.append(utility.argmax(axis=1)[:, None] == np.arange(1, 4))
     X = np.hstack(parts).astype(float)
     categories = [[0, 1, 2], [3, 4, 5]]
@@ -231,34 +203,34 @@ def test_dependence_of_categories_with_each_other():
     own, knockoff, cross, back = R[:3, 3:6], R[6:9, 9:12], R[:3, 9:12], R[6:9, 3:6].copy()
     assert np.abs(own).max() > 0.15
     for found in (knockoff, cross, back):
-        assert np.abs(found - own).max() < 0.08
-    assert np.abs(np.corrcoef(X.T, RNG(2).permutation(Xk).T)[:3, 9:12] - own).max() > 0.12
+        assert np.abs(found - own).max() < 0.11
+    assert np.abs(np.corrcoef(X.T, RNG(2).permutation(Xk).T)[:3, 9:12] - own).max() > 0.22
 
 
 def test_many_levels():
-    """30 levels, the rarest with a few rows: knockoffs are levels, correlations with numbers are kept.
+    """20 levels, the rarest with a few rows: knockoffs are levels, correlations with numbers are kept.
 
-    Root mean square difference of the 120 correlations, standard error 0.02 each: below 0.035, independent levels above 0.07.
+    Root mean square difference of 76 correlations, standard error 0.024 each: below 0.04, independent levels above 0.08.
     """
-    X, groups, categories = table(3000, RNG(0), levels=30)
+    X, groups, categories = table(2000, RNG(0), levels=20)
     sampler = CopulaKnockoffs().fit(X, groups=groups, categories=categories)
     Xk = sampler.sample(X, rng=RNG(1))
     assert Xk[:, 4:].sum(axis=1).max() == 1.0
     present = np.flatnonzero(Xk.std(axis=0) > 0)
     levels = present[present >= 4]
     own, found = (np.corrcoef(M[:, [0, 1, 2, 3, *levels]].T)[:4, 4:] for M in (X, Xk))
-    assert np.sqrt(np.mean((own - found) ** 2)) < 0.035
-    assert np.sqrt(np.mean(own**2)) > 0.07
+    assert np.sqrt(np.mean((own - found) ** 2)) < 0.04
+    assert np.sqrt(np.mean(own**2)) > 0.08
 
 
 def test_a_category_of_two_levels_is_like_a_discrete_column():
-    X = (normal_rows(10_000, ar1(4, 0.6), RNG(0)) > 0.5).astype(float)
+    X = (normal_rows(5000, ar1(4, 0.6), RNG(0)) > 0.5).astype(float)
     sampler = CopulaKnockoffs().fit(X, categories=[[0]])
     plain = CopulaKnockoffs().fit(X)
     root = np.sqrt(np.diag(sampler.covariance_))
-    np.testing.assert_allclose(sampler.covariance_ / root[:, None] / root, plain.covariance_, atol=0.06)
+    np.testing.assert_allclose(sampler.covariance_ / root[:, None] / root, plain.covariance_, atol=0.08)
     own, found = (np.corrcoef(M.T) for M in (X, sampler.sample(X, rng=RNG(1))))
-    np.testing.assert_allclose(own, found, atol=0.06)
+    np.testing.assert_allclose(own, found, atol=0.08)
 
 
 @pytest.mark.parametrize("discrete", ["latent", "ranks", "interpolate"])
@@ -273,9 +245,7 @@ def test_seeds_and_names():
     X, groups, categories = table(200, RNG(0))
     first, second = (CopulaKnockoffs().fit(X, groups=groups, categories=categories) for _ in range(2))
     np.testing.assert_array_equal(first.covariance_, second.covariance_)
-    for one, other in pairwise([first.sample(X, rng=RNG(1)), second.sample(X, rng=RNG(1))]):
-        np.testing.assert_array_equal(one, other)
-    assert "1 categories" not in " ".join(first.assumptions())
+    np.testing.assert_array_equal(first.sample(X, rng=RNG(1)), second.sample(X, rng=RNG(1)))
     assert "multinomial probit" in " ".join(first.assumptions())
     assert CopulaKnockoffs.draws_categories
 
@@ -300,7 +270,11 @@ def test_fewer_rows_than_columns():
         ([[0, 1]], (0, 0, 0.5), "hold 0 and 1"),
         ([[0, 1]], (slice(0, 1), slice(0, 2), 1.0), "hold 0 and 1"),
         ([[0, 1]], (0, 0, np.nan), "NaN in all its columns"),
-        ([[0, 1]], (slice(None), slice(0, 2), np.tile([[1.0, 0], [0, 1]], (6, 1))), "every level of a category must occur"),
+        (
+            [[0, 1]],
+            (slice(None), slice(0, 2), np.tile([[1.0, 0], [0, 1]], (6, 1))),
+            "every level of a category must occur",
+        ),
     ],
 )
 def test_errors_say_what_to_do(columns, change, message):

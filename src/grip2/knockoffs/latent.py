@@ -22,6 +22,8 @@ from grip2.knockoffs.missing import MissingScores
 _ADAPT_EVERY = 10
 # Rounds of the estimate by moments that it starts from: covariances depend on variances, and these on covariances.
 _START_ROUNDS = 3
+# The variances of one block change what is given for another: so often at most are all of them set in turn.
+_CYCLES = 30
 
 
 class FixedBlock(Protocol):
@@ -191,10 +193,15 @@ def with_fixed_blocks(Sigma: np.ndarray, blocks: Sequence[FixedBlock]) -> np.nda
     result is positive definite, because its Schur complement K is.
     """
     Sigma, Q = Sigma.copy(), np.linalg.inv(Sigma)
-    for block in blocks:
-        b = block.columns
-        C = np.linalg.inv(Q[np.ix_(b, b)])
-        change = block.covariance_given_others - C
-        Sigma[np.ix_(b, b)] += change
-        Q -= Q[:, b] @ change @ np.linalg.solve(block.covariance_given_others, C) @ Q[b]  # Woodbury
+    for _ in range(1 if len(blocks) < 2 else _CYCLES):
+        largest = 0.0
+        for block in blocks:
+            b = block.columns
+            C = np.linalg.inv(Q[np.ix_(b, b)])
+            change = block.covariance_given_others - C
+            Sigma[np.ix_(b, b)] += change
+            Q -= Q[:, b] @ change @ np.linalg.solve(block.covariance_given_others, C) @ Q[b]  # Woodbury
+            largest = max(largest, float(np.abs(change).max()))
+        if largest < 1e-6:
+            break
     return np.asarray((Sigma + Sigma.T) / 2)
