@@ -5,6 +5,7 @@ Approximate, because marginal distributions and dependence are both estimated fr
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from grip2.knockoffs.covariance import (
     stabilised,
 )
 from grip2.knockoffs.gaussian import repairs
-from grip2.knockoffs.latent import Cells, FixedBlock, GibbsStep, HiddenScores, latent_moments, with_fixed_blocks
+from grip2.knockoffs.latent import Cells, HiddenScores, latent_moments, with_fixed_blocks
 from grip2.knockoffs.marginals import learn_marginal
 from grip2.knockoffs.missing import MissingScores
 from grip2.knockoffs.s_matrix._groups import Groups
@@ -91,8 +92,17 @@ class CopulaKnockoffs(JointCopiesSampler):
     distribution given X (determined by X in continuous columns, drawn from their cells by the Gibbs sampler in the others)
     are again normal with covariance Sigma. Copies of the scores are jointly exchangeable with them (``conditional.py``),
     and every member, X included, is the same function F of its scores, applied column by column: a permutation of members
-    of a unit passes through it. For this all copies must start from the same draw of the scores. With a draw of its own
+    of a unit passes through it. The same holds for a category, whose indicator columns are a function of its scores (which
+    utility is the largest): its columns lie in one unit, so all of them are permuted together. For this all copies must start from the same draw of the scores. With a draw of its own
     each copy would still be a valid knockoff, but the copies would not be jointly exchangeable with X.
+
+    Categories follow a multinomial probit model (``category.py``), whatever ``discrete`` is: a category of K levels has
+    K - 1 scores, and their covariance given all other columns is fixed.
+
+    Missing values are drawn by ``complete`` given all observed values of their rows. If the model holds and values are
+    missing completely at random, the completed rows have the distribution of X, and their knockoffs are exchangeable with
+    them. If chance depends on other, observed columns, correlations are still estimated correctly, but the marginal
+    distributions, which come from the observed values of each column alone, are not.
     """
 
     draws_categories: ClassVar[bool] = True
@@ -136,10 +146,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         self.marginals_ = [learn_marginal(matrix[:, j], discrete=bool(observed[j])) for j in range(p)]
         self.discrete_columns_ = np.array([marginal.discrete for marginal in self.marginals_])
         self.spiked_columns_ = np.array([marginal.spiked for marginal in self.marginals_])
-        Sigma, self.shrinkage_ = shrink_by(self.shrinkage, self._moments(matrix), self.extra_shrinkage)
-        if self._categories:
-            Sigma = with_fixed_blocks(Sigma, self._fixed_blocks())
-        self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
+        self.covariance_, self.ridge_ = stabilised(self._shrunk(self._moments(matrix)), who=who)
         self._precision = np.linalg.inv(self.covariance_) if self._latent() else None
         self._laws = KnockoffLaws(np.zeros(p), self.covariance_, self.s, units, who=who)
         self._remember_columns(X, p, units)
@@ -162,7 +169,23 @@ class CopulaKnockoffs(JointCopiesSampler):
             return scatter(self._ranked(X[block], rng) for block in row_blocks(X))
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
-        return latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng, fixed=self._fixed_blocks())
+        return latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng)
+
+    def _shrunk(self, moments: Scatter) -> np.ndarray:
+        """The covariance of the normal scores; sets ``shrinkage_``, and the means of the utilities of categories."""
+        root = np.sqrt(np.diag(moments.covariance)) if self._categories else np.ones(len(moments.mean))
+        unit = replace(moments, covariance=moments.covariance / root[:, None] / root)
+        Sigma, self.shrinkage_ = shrink_by(self.shrinkage, unit, self.extra_shrinkage)
+        Sigma = np.asarray(Sigma * root[:, None] * root)
+        if not self._categories:
+            return Sigma
+        no_rows = np.empty(0, dtype=int)
+        Sigma = with_fixed_blocks(Sigma, [CategoryScores(category, no_rows) for category in self._categories])
+        blocks = [Sigma[np.ix_(category.columns, category.columns)] for category in self._categories]
+        self._categories = tuple(
+            category.among(block) for category, block in zip(self._categories, blocks, strict=True)
+        )
+        return Sigma
 
     def _of_categories(self, p: int) -> np.ndarray:
         """(p,) mask of the columns of categories."""
@@ -170,9 +193,6 @@ class CopulaKnockoffs(JointCopiesSampler):
         for category in self._categories:
             mask[category.columns] = True
         return mask
-
-    def _fixed_blocks(self) -> list[FixedBlock]:
-        return [FixedBlock(category.columns, category.within) for category in self._categories]
 
     def _latent(self) -> bool:
         """Does a complete table have scores that its values do not determine, to be drawn by the Gibbs sampler?"""
@@ -201,18 +221,17 @@ class CopulaKnockoffs(JointCopiesSampler):
                 U[:, j] = self.marginals_[j].to_uniform(X[:, j], rng)
         Z = np.asarray(ndtri(np.clip(U, self.clip, 1 - self.clip, out=U)))
         for category in self._categories:
-            Z[:, category.columns] = category.scores_given_level(category.levels(X), rng)
+            Z[:, category.columns] = category.start(category.levels(X), rng)
         return Z
 
     def _hidden_scores(self, X: np.ndarray) -> HiddenScores:
         """The scores that the values of some rows do not determine."""
-        steps: list[GibbsStep] = []
-        missing = np.isnan(X)
-        if missing.any():
-            steps.append(MissingScores.of(missing))
-        if self._in_cells().any():
-            steps.append(self._cells(X))
-        return HiddenScores(steps + [CategoryScores(category, category.levels(X)) for category in self._categories])
+        missing = np.isnan(X) & ~self._of_categories(X.shape[1])  # those of a category are drawn with its other scores
+        return HiddenScores(
+            MissingScores.of(missing) if missing.any() else None,
+            self._cells(X) if self._in_cells().any() else None,
+            [CategoryScores(category, category.levels(X)) for category in self._categories],
+        )
 
     def _cells(self, X: np.ndarray) -> Cells:
         """The intervals of normal scores that the values of discrete and spiked columns stand for."""
@@ -282,5 +301,10 @@ class CopulaKnockoffs(JointCopiesSampler):
         elif self._tied().any():
             texts.append(
                 f"{count}: tied values get random ranks, so their dependence comes out too weak, however many rows there are."
+            )
+        if self._categories:
+            texts.append(
+                f"Number of categories: {len(self._categories)}. Their levels follow a multinomial probit model given the other columns, "
+                "with independent utilities."
             )
         return texts + self._about_units() + repairs(self.ridge_, self.jitter_)
