@@ -12,9 +12,7 @@ SAMPLERS = Registry(
     group=_HERE,
     entries=[
         Entry("copula", f"{_HERE}.copula:CopulaKnockoffs", "any marginal distributions, Gaussian dependence"),
-        Entry(
-            "sequential", f"{_HERE}.sequential:SequentialKnockoffs", "numbers and categories, column after column"
-        ),
+        Entry("sequential", f"{_HERE}.sequential:SequentialKnockoffs", "numbers and categories, column after column"),
         Entry("gaussian", f"{_HERE}.gaussian:GaussianKnockoffs", "normal columns"),
         Entry("fixed", f"{_HERE}.fixed_x:FixedXKnockoffs", "fixed columns, for linear models with Gaussian noise"),
     ],

@@ -20,9 +20,10 @@ from grip2.knockoffs.sequential.models import Law
 from grip2.knockoffs.sequential.parts import Part, Plan
 
 # The correlation of normal scores stays below _MOST, and above the least that the number of copies allows by _MARGIN.
-_MOST, _MARGIN = 0.98, 0.02
+_MOST, _MARGIN = 0.99, 0.02
+_CALIBRATIONS = 2
 # Values other than observed ones are drawn where a model of the observed ones leaves less than this share of the S wanted.
-_LEAST_SHARE = 0.6
+_LEAST_SHARE = 1.0
 
 
 def learn_chain(
@@ -57,7 +58,7 @@ def learn_chain(
             limit = 1.0 if keep_values else 1.0 - wanted * _LEAST_SHARE / len(part.columns)
             values = X[:, part.columns]
             model = learn_part(part, M, values, allowed, limit, half)
-            rho = _calibrated(model.given(M, half), values, scale.spread[part.columns], wanted, noise.of_part(number), copies)
+            rho = _calibrated(model.given(M, half), scale.spread[part.columns], wanted, noise.of_part(number), copies)
             models.append(replace(model, rho=rho))
             allowed = np.union1d(allowed, part.columns)
         learnt.append(tuple(models))
@@ -80,28 +81,29 @@ def _wanted(S: np.ndarray, part: Part, earlier: tuple[Part, ...]) -> float:
 
 
 def _calibrated(
-    law: Law,
-    values: np.ndarray,
-    spread: np.ndarray,
-    wanted: float,
-    noise: tuple[np.ndarray, np.ndarray],
-    copies: int,
+    law: Law, spread: np.ndarray, wanted: float, noise: tuple[np.ndarray, np.ndarray], copies: int
 ) -> float:
-    """The correlation of normal scores with which columns and copies have a covariance of variance less S, given the rest.
+    """The correlation of normal scores with which members have a covariance of variance less S, given the rest.
 
-    Exact for a normal law at once; where values are few, draws are less correlated than their scores, hence a second step.
+    That is 1 - S / variance for a normal law. Values of other laws are less correlated than their scores; how much is found
+    from draws of two members. Few rows decide it where values are rare, hence the bounds.
     """
-    lowest = -1.0 / copies + _MARGIN
     variance = float(np.sum(law.variance / spread**2))
     if variance <= 0:
         return 0.0
-    target = 1.0 - wanted / variance
-    rho = float(np.clip(target, lowest, _MOST))
-    if abs(rho) < 0.02:
-        return rho
-    v, normal = noise
-    drawn = law.draw(copied_quantiles(law.quantiles(values, v), normal, rho, copies)[0])
-    mean = law.mean
-    found = float(np.mean(np.sum((values - mean) * (drawn - mean) / spread**2, axis=1))) / variance
-    ratio = float(np.clip(found / rho, 0.3, 1.2))
-    return float(np.clip(target / ratio, lowest, _MOST))
+    lowest = -1.0 / copies + _MARGIN
+    target = float(np.clip(1.0 - wanted / variance, lowest, _MOST))
+    uniform, normal = noise
+    first = (law.draw(uniform) - law.mean) / spread
+    scores = [0.0, 1.0] if target > 0 else [lowest, 0.0]
+    found = list(scores)
+    rho = target
+    for _ in range(_CALIBRATIONS):
+        second = (law.draw(copied_quantiles(uniform, normal[:, :1], rho, 1)[0]) - law.mean) / spread
+        value = float(np.mean(np.sum(first * second, axis=1))) / variance
+        bounds = (rho**4, rho) if rho > 0 else (rho, 0.0)
+        place = int(np.searchsorted(scores, rho))
+        scores.insert(place, rho)
+        found.insert(place, float(np.clip(value, *bounds)))
+        rho = float(np.interp(target, np.maximum.accumulate(found), scores))
+    return float(np.clip(rho, lowest, _MOST))

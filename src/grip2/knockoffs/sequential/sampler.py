@@ -21,7 +21,7 @@ from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import shrunk_covariance, stabilised
 from grip2.knockoffs.sequential.boosted import RowHalves
 from grip2.knockoffs.sequential.chain import Chain, Noise, Scale
-from grip2.knockoffs.sequential.completion import Completion, learn_completion
+from grip2.knockoffs.sequential.completion import learn_completion
 from grip2.knockoffs.sequential.learning import learn_chain
 from grip2.knockoffs.sequential.parts import make_plan
 

@@ -19,6 +19,7 @@ MAX_BINS = 64
 _START_ROWS = 1_500
 _GAIN = 1e-3
 _MAX_STEPS, _START_STEPS = 50, 12
+_SETTLED = 0.005  # log-likelihood units a row
 _MAX_TILT = 50.0
 
 
@@ -170,7 +171,7 @@ def learn_tilt(
 ) -> TiltModel | None:
     """The model that maximises the likelihood less ``ridge / 2`` times the sum of squared slopes.
 
-    None if the correlation of the column with draws from the model would exceed ``most_alike``.
+    None if the predictors explain a larger share of the variance than ``most_alike``.
     """
     codes = support.codes(column)
     n, d = Z.shape
@@ -193,7 +194,7 @@ def learn_tilt(
 class _Fit:
     log_base: np.ndarray
     slopes: np.ndarray
-    alike: float = 0.0  # correlation of the column with a draw
+    alike: float = 0.0  # share of the variance that the predictors explain, once it has settled
 
 
 def _newton(
@@ -207,7 +208,7 @@ def _newton(
 ) -> _Fit:
     """Newton's method with halved steps on the concave penalised log-likelihood, all parameters together.
 
-    It ends early where draws are more correlated with the column than ``most_alike``: the slopes would only grow further.
+    It ends early where predictors explain more than ``most_alike``: the slopes would only grow further.
     """
     n, d = Z.shape
     frequency = np.bincount(codes, minlength=len(points)).astype(float)
@@ -222,12 +223,9 @@ def _newton(
         return float(gain - ridge / 2 * fit.slopes @ fit.slopes), P
 
     value, P = evaluate(fit)
-    centred = points[codes] - points[codes].mean()
+    total = float(np.var(points[codes]))
     for _ in range(max_steps):
         mean = P @ points
-        fit = replace(fit, alike=float(centred @ mean / (centred @ centred)))
-        if fit.alike > most_alike:
-            break
         variance = np.maximum(P @ points**2 - mean**2, 0.0)
         expected = P.sum(axis=0)
         gradient = np.concatenate([(frequency - expected)[free], observed - mean @ Z - ridge * fit.slopes])
@@ -242,7 +240,9 @@ def _newton(
         H[np.arange(k), np.arange(k)] += 1e-9 * n + 1e-9
         move = cho_solve(cho_factor(H, lower=True, check_finite=False), gradient, check_finite=False)
         decrement = float(gradient @ move)
-        if decrement < _GAIN:
+        if decrement < _SETTLED * n:
+            fit = replace(fit, alike=1.0 - float(variance.mean()) / total)
+        if decrement < _GAIN or fit.alike > most_alike:
             break
         size = 1.0
         while size > 1e-4:
