@@ -20,8 +20,6 @@ from grip2.units import Units
 # as possible: shrinkage makes knockoffs less correlated with other columns than the originals are.
 _RELATIVE_RIDGE = 1e-6
 _PSEUDO_ROWS = 1.0
-# Residuals kept by all columns together.
-_POOLS = 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +30,20 @@ class Part:
     category: bool
     support: Support | None
 
-    def learn(self, Z: np.ndarray, values: np.ndarray, p: int) -> ConditionalModel:
-        """The model of the part given predictors Z, from its values (rows, columns)."""
+    def learn(self, Z: np.ndarray, values: np.ndarray, most_alike: float) -> ConditionalModel:
+        """The model of the part given predictors Z, from its values (rows, columns).
+
+        A discrete number is drawn from its observed values unless its knockoff would have a higher correlation with it than
+        ``most_alike``. Values that are nearly determined by other columns, a count that is 0 exactly where another is 0, say,
+        have no other knockoffs that take observed values and keep second moments; a linear regression keeps the latter.
+        """
         if self.category:
             return learn_category(Z, values, _PSEUDO_ROWS)
         if self.support is not None:
-            return learn_tilt(Z, values[:, 0], self.support, _PSEUDO_ROWS)
-        return learn_residuals(Z, values[:, 0], _RELATIVE_RIDGE * len(Z), max(1_000, _POOLS // p))
+            tilted = learn_tilt(Z, values[:, 0], self.support, _PSEUDO_ROWS, most_alike)
+            if tilted is not None:
+                return tilted
+        return learn_residuals(Z, values[:, 0], _RELATIVE_RIDGE * len(Z), continuous=self.support is None)
 
 
 @dataclass(frozen=True, eq=False)
