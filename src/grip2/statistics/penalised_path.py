@@ -240,7 +240,13 @@ def least_cv_loss(
 
 
 def likelihood_cv(
-    Z: np.ndarray, response: Response, *, folds: Folds, n_lambdas: int = 50, ratio: float = 1e-3, whole_path: bool = False
+    Z: np.ndarray,
+    response: Response,
+    *,
+    folds: Folds,
+    n_lambdas: int = 50,
+    ratio: float = 1e-3,
+    whole_path: bool = False,
 ) -> PenalisedFit:
     """The penalised linear model of a response with one output, at the penalty of least held-out loss."""
     Z, likelihood = np.asarray(Z, dtype=float), ResponseLikelihood(response)
