@@ -54,15 +54,12 @@ def times(rng: np.random.Generator) -> dict[str, Any]:
     cox = lifelines.CoxPHFitter().fit(pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "t": time, "e": event}), "t", "e")
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "t": time, "e": event})
     residual = cox.compute_residuals(frame, "martingale").sort_index()["martingale"]
-    known = hazard > 0  # the logarithm of 0 is no offset
-    poisson = sm.GLM(
-        event[known], sm.add_constant(X[known]), family=sm.families.Poisson(), offset=np.log(hazard[known])
-    ).fit(tol=1e-12)
+    breslow, beta = PHReg(time, X, status=event, ties="breslow"), np.array([0.7, -0.4])
     return {
         "X": X, "time": time, "event": event, "hazard": hazard,
         "log_ratio": cox.predict_log_partial_hazard(frame).to_numpy(), "martingale": residual.to_numpy(),
-        "score_at_0": PHReg(time, X, status=event, ties="breslow").score(np.zeros(2)),
-        "fit": poisson.params, "fit_loss": poisson.deviance / (2 * N),
+        "score_at_0": breslow.score(np.zeros(2)), "log_likelihood_at_0": breslow.loglike(np.zeros(2)),
+        "beta": beta, "log_likelihood": breslow.loglike(beta), "fit": breslow.fit().params,
     }  # fmt: skip
 
 

@@ -10,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from grip2.responses import Counts, OrderedClasses, response_from, times_and_events
+from grip2.responses import Counts, OrderedClasses, Survival, response_from, times_and_events
 from grip2.responses.survival import LEAST_HAZARD, cumulative_hazard
 from grip2.statistics.penalised_path import PenalisedPath, ResponseLikelihood
 
@@ -66,15 +68,37 @@ def test_times_with_ties():
 def test_martingale_residuals_of_a_fit():
     known = stored("times")
     hazard = cumulative_hazard(known.time, known.event, known.log_ratio)
-    np.testing.assert_allclose(known.event - hazard * np.exp(known.log_ratio), known.martingale, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(known.event - hazard, known.martingale, rtol=1e-6, atol=1e-8)
+    response = response_from(times_and_events(known.time, known.event))
+    np.testing.assert_allclose(response.working_residual(known.log_ratio[:, None])[:, 0], known.martingale, atol=1e-6)
 
 
-def test_a_fit_with_the_hazard_as_exposure():
+def test_the_loss_and_the_fit_are_those_of_the_partial_likelihood():
     known = stored("times")
     response = response_from(times_and_events(known.time, known.event))
-    found = unpenalised(known.X, response)
-    np.testing.assert_allclose(found, known.fit, rtol=1e-4)
-    assert response.mean_loss((known.X @ found[1:] + found[0])[:, None]) == pytest.approx(known.fit_loss, rel=1e-6)
+    gain = response.mean_loss(np.zeros(1)) - response.mean_loss((known.X @ known.beta)[:, None])
+    assert gain * len(response) == pytest.approx(known.log_likelihood - known.log_likelihood_at_0, rel=1e-9)
+    np.testing.assert_allclose(unpenalised(known.X, response)[1:], known.fit, rtol=1e-4)
+
+
+def test_losses_of_parts_compare_with_those_of_all_rows():
+    """Without features the loss of all rows is the mean over parts, whatever risk sets they have."""
+    known = stored("times")
+    response = response_from(times_and_events(known.time, known.event))
+    parts = np.array_split(np.random.default_rng(0).permutation(len(response)), 3)
+    of_parts = [response.take(part).mean_loss(np.ones(1)) for part in parts]
+    assert np.mean(of_parts) == pytest.approx(response.mean_loss(np.zeros(1)), rel=1e-9)
+
+
+def test_large_log_ratios_stay_finite():
+    response = response_from(times_and_events(np.arange(1.0, 21.0), np.ones(20)))
+    outputs = np.linspace(500, -500, 20)[:, None]
+    for some in (outputs, -outputs):
+        assert np.isfinite(response.mean_loss(some))
+        assert np.isfinite(response.working_residual(some)).all()
+        assert np.isfinite(response.curvature(some)).all()
+        gradient = jax.grad(lambda f: Survival.loss(f, jnp.asarray(response.loss_input), jnp))(jnp.asarray(some))
+        assert np.isfinite(np.asarray(gradient)).all()
 
 
 def test_cumulative_hazards_by_hand():
@@ -83,8 +107,9 @@ def test_cumulative_hazards_by_hand():
     at_1, at_2 = 1 / 6, 1 / 6 + 2 / 4
     expected = np.array([at_2, at_1, at_2, at_2, at_1, at_2])
     np.testing.assert_allclose(cumulative_hazard(times, events, np.zeros(6)), expected)
-    doubled = cumulative_hazard(times, events, np.log([2.0, 1, 1, 1, 1, 1]))
-    np.testing.assert_allclose(doubled, np.where(times == 1, 1 / 7, 1 / 7 + 2 / 5))
+    ratios = np.array([2.0, 1, 1, 1, 1, 1])
+    doubled = cumulative_hazard(times, events, np.log(ratios))
+    np.testing.assert_allclose(doubled, ratios * np.where(times == 1, 1 / 7, 1 / 7 + 2 / 5))
 
 
 def test_ordered_classes():
