@@ -83,12 +83,18 @@ def test_a_rare_class_is_spread_over_the_folds():
     X, Xk = rng.standard_normal((2, 100, 4))
     y = (X[:, 0] + 0.5 * rng.standard_normal(100) > 0).astype(float)
     y[[3, 50]] = 2.0
-    for seed in range(4):
-        found = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(seed), task="classification")
-        assert np.argmax(found.W) == 0
-    y[50] = 1.0
-    with pytest.raises(ValueError, match="class 2 has a single row"):
-        LassoCoefficient().importance(X, Xk, y, rng=rng, task="classification")
+    for third in (y, np.where(np.arange(100) == 50, 1.0, y)):  # a class of one row is left out
+        for seed in range(4):
+            with pytest.warns(UserWarning, match=r"'2.0' \([12] row"):
+                found = LassoCoefficient().importance(
+                    X, Xk, third, rng=np.random.default_rng(seed), task="classification"
+                )
+            assert np.argmax(found.W) == 0
+    with (
+        pytest.warns(UserWarning, match=r"'True' \(1 row\)"),
+        pytest.raises(ValueError, match="needs a class with at least 2 rows"),
+    ):
+        LassoCoefficient().importance(X, Xk, np.arange(100) == 3, rng=rng, task="classification")
 
 
 @pytest.mark.parametrize("statistic", [LassoCoefficient(n_lambdas=0), LassoCoefficient(ratio=2.0)])

@@ -59,7 +59,7 @@ def test_a_kept_second_derivative_leads_to_the_same_solutions(monkeypatch, share
     exact = LogisticPath(Z, y)
     lambdas = lambda_grid(exact.lambda_max, 15, 0.02)
     expected = [exact.advance(lambda_) for lambda_ in lambdas]
-    monkeypatch.setattr("grip2.statistics.logistic_path.EXACT_HESSIAN_BELOW", 0)
+    monkeypatch.setattr("grip2.statistics.penalised_path.EXACT_HESSIAN_BELOW", 0)
     kept = LogisticPath(Z, y, gram=moments(Z, y).gram)
     for lambda_, b in zip(lambdas, expected, strict=True):
         np.testing.assert_allclose(kept.advance(lambda_), b, atol=2e-3 * max(np.abs(b).max(), 0.1))

@@ -52,7 +52,7 @@ class Response(ABC):
     @staticmethod
     @abstractmethod
     def loss(outputs: Any, y: Any, xp: Any) -> Any:
-        """Mean loss over rows, never negative; ``y`` is the `loss_input`, ``xp`` is numpy or jax.numpy."""
+        """Mean loss over rows: squared error or half a deviance; ``y`` is the `loss_input`, ``xp`` is numpy or jax.numpy."""
 
     @abstractmethod
     def constant_outputs(self, prior_rows: float = 0.0) -> np.ndarray:

@@ -84,7 +84,7 @@ class Counts(Response):
         return np.log([(self.y.sum() + prior_rows) / (len(self.y) + prior_rows)])
 
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
-        return np.exp(outputs)
+        return np.asarray(np.exp(outputs))
 
     def working_residual(self, outputs: np.ndarray) -> np.ndarray:
         mean, a = self.mean_of(outputs), max(self.dispersion, LEAST_DISPERSION)

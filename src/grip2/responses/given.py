@@ -1,7 +1,8 @@
 """A user's y, whatever holds it, as one array with an entry for each row.
 
-Plain arrays and Series come back as they are. Two kinds of y are more than one plain column and come back as structured arrays,
-which can be indexed by rows like any other: times to an event (``time``, ``event``), and ordered categories (``rank``, ``label``).
+Plain arrays and Series come back as they are. Two kinds of y are more than one plain column and come back as structured
+arrays, which can be indexed by rows like any other: times to an event, with fields ``time`` and ``event``, and ordered
+categories, with ``rank`` and ``label``.
 """
 
 from __future__ import annotations

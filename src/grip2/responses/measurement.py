@@ -19,6 +19,7 @@ ROBUST_SD = 1.4826  # standard deviations of a normal distribution in its median
 # Squares of values in this range neither overflow nor vanish.
 SQUARES_FROM, SQUARES_TO = 1e-100, 1e100
 
+
 @dataclass(frozen=True, eq=False)
 class Measurement(Response):
     """A continuous response, to mean 0 and deviation 1; squared error."""
@@ -121,7 +122,7 @@ def _winsorised(y: np.ndarray, who: str) -> np.ndarray:
         UserWarning,
         stacklevel=5,
     )
-    return np.clip(y, middle - limit, middle + limit)
+    return np.asarray(np.clip(y, middle - limit, middle + limit))
 
 
 def _unit(y: np.ndarray) -> float:

@@ -15,16 +15,18 @@ from grip2.standardise import standardise
 FEWEST_EVENTS = 5
 # Rows censored before the first event have no hazard behind them and say nothing; the logarithm needs a number.
 LEAST_HAZARD = 1e-8
+SMALLEST_TOTAL = 1e-30  # of exp(outputs) at risk, where the largest is 1
 
 
 @dataclass(frozen=True, eq=False)
 class Survival(Response):
-    """Times until an event, some of them censored; the output is a log hazard ratio.
+    """Times until an event, some of them censored; the output is a log hazard ratio, and a constant does not matter.
 
-    The loss of a row is half the deviance of a Poisson count, event or not, whose mean is ``H exp(output)``, where H is the
-    cumulative hazard up to its time in the model without features (Nelson and Aalen). It is the likelihood of proportional
-    hazards with the baseline fixed there: its gradient at output 0 is that of Cox's partial likelihood, the martingale
-    residual. Unlike the partial likelihood it is a sum over rows, so that minibatches and held-out rows have a loss.
+    The loss is Cox's: minus the log partial likelihood (Breslow's for ties) per row, whose risk sets are those of the rows at
+    hand, be they all, a minibatch or held out. It is counted from the model without features, whose loss is half the deviance
+    of its martingale residuals, so that losses of few and of many rows compare. A loss that is a sum over rows, with
+    the hazard of the model without features as exposure, was tried: the network finds less with it
+    (``results/survival``).
 
     ``y`` holds the martingale residuals of the model without features, for models of measurements.
     """
@@ -64,29 +66,35 @@ class Survival(Response):
 
     @property
     def loss_input(self) -> np.ndarray:
-        """(rows, 2) events and the logarithm of the hazard behind them."""
-        return np.column_stack([self.events, np.log(self.hazards)])
+        """(rows, 3) events, ranks of times, and half the deviance without features."""
+        deviance = self.hazards - self.events * (1.0 + np.log(self.hazards))
+        return np.column_stack([self.events, self.ranks, deviance])
 
     @staticmethod
     def loss(outputs: Any, y: Any, xp: Any) -> Any:
-        """Mean half deviance: 0 where exp(output) is the event over the hazard."""
-        event, log_mean = y[:, 0], outputs[:, 0] + y[:, 1]
-        return xp.mean(xp.exp(log_mean) - event * (1.0 + log_mean))
+        """Mean of ``event [log mean(exp(outputs at risk)) - output]``, 0 for equal outputs, and of the loss without features."""
+        latest_first = xp.argsort(-y[:, 1])
+        event, rank, output = y[latest_first, 0], -y[latest_first, 1], outputs[latest_first, 0]
+        n_at_risk = xp.searchsorted(rank, rank, side="right")  # rows with equal times are at risk together
+        top = output.max()  # without it large outputs overflow
+        total = xp.maximum(xp.cumsum(xp.exp(output - top))[n_at_risk - 1], SMALLEST_TOTAL)
+        log_mean = xp.log(total) + top - xp.log(n_at_risk.astype(output.dtype))
+        return xp.mean(event * (log_mean - output)) + xp.mean(y[:, 2])
 
     def constant_outputs(self, prior_rows: float = 0.0) -> np.ndarray:
-        return np.log([(self.events.sum() + prior_rows) / (self.hazards.sum() + prior_rows)])
+        return np.zeros(1)
 
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
-        return np.asarray(self.hazards[:, None] * np.exp(outputs))
+        """Cumulative hazards of the rows, with Breslow's estimate of the baseline."""
+        return cumulative_hazard(self.times, self.events, outputs[:, 0])[:, None]
 
     def curvature(self, outputs: np.ndarray) -> np.ndarray:
-        return self.mean_of(outputs)
+        at_risk = _Risk(self.times, self.events, outputs[:, 0])
+        return np.asarray((at_risk.ratios * at_risk.hazards(1) - at_risk.ratios**2 * at_risk.hazards(2))[:, None])
 
     def working_responses(self, outputs: np.ndarray) -> list[np.ndarray]:
-        """Martingale residuals at the fit, whose baseline hazard is estimated anew, plus the fit on their scale."""
-        log_ratio = outputs[:, 0] - outputs[:, 0].mean()
-        hazards = cumulative_hazard(self.times, self.events, log_ratio)
-        return [standardise(self.events.mean() * log_ratio + self.events - hazards * np.exp(log_ratio))]
+        """Martingale residuals at the fit plus the fit on their scale."""
+        return [standardise(self.events.mean() * outputs[:, 0] + self.working_residual(outputs)[:, 0])]
 
     def indicators(self) -> np.ndarray:
         return self.events[:, None]
@@ -108,20 +116,38 @@ class Survival(Response):
             self, y=self.y[rows], times=self.times[rows], events=self.events[rows], hazards=self.hazards[rows]
         )
 
+    @property
+    def ranks(self) -> np.ndarray:
+        """(rows,) of the times, equal for equal times: single precision has them exactly, unlike the times."""
+        return np.unique(self.times, return_inverse=True)[1].astype(np.float64)
+
     def describe(self) -> str:
         seen = int(self.events.sum())
         return f"{self.noun}: {seen} events and {len(self) - seen} censored rows"
 
 
-def cumulative_hazard(times: np.ndarray, events: np.ndarray, log_ratios: np.ndarray) -> np.ndarray:
-    """(rows,) Breslow's estimate of the baseline cumulative hazard at the time of every row, given log hazard ratios.
+class _Risk:
+    """Who is at risk when, for given log hazard ratios."""
 
-    That of Nelson and Aalen where all ratios are 1. Rows with equal times are at risk together.
+    def __init__(self, times: np.ndarray, events: np.ndarray, log_ratios: np.ndarray) -> None:
+        _, self._place = np.unique(times, return_inverse=True)
+        self._seen = np.bincount(self._place, weights=events)
+        self.ratios = np.exp(log_ratios - log_ratios.max(initial=0.0))
+        at_risk = np.cumsum(np.bincount(self._place, weights=self.ratios)[::-1])[::-1]
+        self._at_risk = np.maximum(at_risk, SMALLEST_TOTAL)
+
+    def hazards(self, power: int) -> np.ndarray:
+        """(rows,) sum over the events up to the time of the row of 1 / (sum of ratios at risk)^power."""
+        return np.asarray(np.cumsum(self._seen / self._at_risk**power)[self._place])
+
+
+def cumulative_hazard(times: np.ndarray, events: np.ndarray, log_ratios: np.ndarray) -> np.ndarray:
+    """(rows,) cumulative hazard of every row up to its time, with Breslow's estimate of the baseline.
+
+    That of Nelson and Aalen where all log hazard ratios are 0. Rows with equal times are at risk together.
     """
-    _, place = np.unique(times, return_inverse=True)
-    seen = np.bincount(place, weights=events)
-    at_risk = np.cumsum(np.bincount(place, weights=np.exp(log_ratios))[::-1])[::-1]
-    return np.asarray(np.cumsum(seen / at_risk)[place])
+    at_risk = _Risk(times, events, log_ratios)
+    return np.asarray(at_risk.ratios * at_risk.hazards(1))
 
 
 def _check(times: np.ndarray, events: np.ndarray, who: str) -> None:

@@ -38,6 +38,9 @@ class Statistic(BaseEstimator, ABC):
     # True for statistics that gain from scoring several knockoff draws, or members of an ensemble, in one call.
     batches_draws: ClassVar[bool] = False
 
+    # Tasks of the responses (`grip2.responses`) that the statistic can honour; None: all of them.
+    honours: ClassVar[tuple[str, ...] | None] = None
+
     # Settings of earlier versions, and what replaces them.
     replaced_settings: ClassVar[Mapping[str, str]] = {}
 
@@ -63,6 +66,14 @@ class Statistic(BaseEstimator, ABC):
     def fit_identity(self) -> str | None:
         """Equal for statistics that read different scores off one fit, given one generator; None: nothing is shared."""
         return None
+
+    def check_response(self, response: Response) -> None:
+        """Refuse a response that the statistic cannot honour."""
+        if self.honours is not None and response.task not in self.honours:
+            raise Grip2Error(
+                f"{type(self).__name__}: y is {response.noun} (task {response.task!r}), which this statistic cannot honour, only "
+                f"{', '.join(self.honours)}. Staged(), EffectPosterior() and LassoCoefficient() honour every response."
+            )
 
     def importance(
         self,
@@ -115,7 +126,9 @@ class Statistic(BaseEstimator, ABC):
             for tables, columns, order in zip(draws, dead, orders, strict=True)
         ]
         streams = [stream(rng, "statistic") for rng in rngs]
-        found = self.sized(len(X))._importances(shuffled_draws, response, rngs=streams, progress=progress)
+        sized = self.sized(len(X))
+        sized.check_response(response)
+        found = sized._importances(shuffled_draws, response, rngs=streams, progress=progress)
         return [
             importance.unshuffled(order).tied(_wholly(columns, units))
             for importance, order, columns in zip(found, orders, dead, strict=True)

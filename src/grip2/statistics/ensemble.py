@@ -80,6 +80,9 @@ class Ensemble(Statistic):
         sized: Self = clone(self).set_params(statistic=self.statistic.sized(n_rows))
         return sized
 
+    def check_response(self, response: Response) -> None:
+        self.member().check_response(response)
+
     def _importance(
         self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:

@@ -23,12 +23,13 @@ class FromEstimator(Statistic):
     ``FromEstimator(RidgeCV())`` is a statistic. The estimator is cloned, its ``random_state`` (and those
     nested inside it) set from our stream, and fitted on the standardised columns of all members; y is
     standardised for regression. A pipeline is asked at its last step, a search at its best estimator;
-    coefficients of several outputs or classes are summed in absolute value.
+    coefficients of several outputs or classes are summed in absolute value. Counts, times to an event and ordered classes are
+    given to a regressor as the residuals of the model without features: counts themselves, martingale residuals, ridits.
 
     Parameters
     ----------
     estimator : scikit-learn estimator
-        A regressor for regression, a classifier for classes.
+        A classifier for classes without order, a regressor for every other response.
     """
 
     def __init__(self, estimator: BaseEstimator) -> None:
@@ -47,8 +48,8 @@ def fit_and_read(
     kinds = {"regressor": is_regressor(estimator), "classifier": is_classifier(estimator)}
     if any(kinds.values()) and not kinds[response.estimator_type]:
         raise Grip2Error(
-            f"FromEstimator: y is {response.noun}, which needs a {response.estimator_type}, and "
-            f"{type(estimator).__name__} is none."
+            f"FromEstimator: y is {response.noun} (task {response.task!r}), which needs a {response.estimator_type}, and "
+            f"{type(estimator).__name__} is none. Staged(), EffectPosterior() and LassoCoefficient() honour every response."
         )
     model, layout = clone(estimator), members.layout
     _seed(model, rng)

@@ -54,9 +54,9 @@ class LassoPath(Statistic):
     ----------
     method : {"auto", "lars", "grid"}
         ``"auto"`` is ``"lars"`` where it is stable, that is where the path it finds satisfies the lasso's
-        optimality conditions at every knot, and ``"grid"``, the paper's choice, elsewhere. Responses that are
-        no measurements always use the grid: the path of their likelihood is not piecewise linear. So do more than 4,000 columns of all members, without a
-        Gram matrix, which would take hundreds of megabytes or more.
+        optimality conditions at every knot, and ``"grid"``, the paper's choice, elsewhere. Responses that are no
+        measurements always use the grid: the path of their likelihood is not piecewise linear. So do more than 4,000
+        columns of all members, without a Gram matrix, which would take hundreds of megabytes or more.
     n_lambdas : int
         Points of the grid. The paper does not give a number.
     ratio : float

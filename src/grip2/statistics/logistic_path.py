@@ -25,12 +25,12 @@ class LogisticLikelihood(Likelihood):
     def mean_loss(self, predictor: np.ndarray, rows: np.ndarray) -> float:
         return float(rows @ (np.logaddexp(0.0, predictor) - self.y * predictor)) / float(rows.sum())
 
-    def slopes(self, predictor: np.ndarray) -> np.ndarray:
-        return np.asarray(self.y - expit(predictor))
+    def slopes(self, predictor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(rows * (self.y - expit(predictor)))
 
-    def weights(self, predictor: np.ndarray) -> np.ndarray:
+    def weights(self, predictor: np.ndarray, rows: np.ndarray) -> np.ndarray:
         probability = expit(predictor)
-        return np.asarray(probability * (1 - probability))
+        return np.asarray(rows * (probability * (1 - probability)))
 
     def share(self, rows: np.ndarray) -> float:
         """Of the label 1."""

@@ -35,7 +35,7 @@ KEPT_HESSIAN_STEPS = 6
 
 
 class Likelihood(ABC):
-    """The loss of every row as a function of its linear predictor: convex and smooth."""
+    """The loss as a function of the linear predictors of the rows: convex and smooth."""
 
     @abstractmethod
     def constant(self, rows: np.ndarray) -> float:
@@ -46,12 +46,12 @@ class Likelihood(ABC):
         """Over the rows whose entry is 1."""
 
     @abstractmethod
-    def slopes(self, predictor: np.ndarray) -> np.ndarray:
-        """(rows,) minus the derivative of the loss of every row."""
+    def slopes(self, predictor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """(rows,) minus the derivatives of the total loss of the rows whose entry is 1; 0 for the others."""
 
     @abstractmethod
-    def weights(self, predictor: np.ndarray) -> np.ndarray:
-        """(rows,) second derivative of the loss of every row."""
+    def weights(self, predictor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """(rows,) second derivatives of the total loss of the rows whose entry is 1."""
 
 
 class ResponseLikelihood(Likelihood):
@@ -68,11 +68,15 @@ class ResponseLikelihood(Likelihood):
         fitted = np.flatnonzero(rows)
         return self.response.take(fitted).mean_loss(predictor[fitted, None])
 
-    def slopes(self, predictor: np.ndarray) -> np.ndarray:
-        return self.response.working_residual(predictor[:, None])[:, 0]
+    def slopes(self, predictor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        fitted, found = np.flatnonzero(rows), np.zeros(len(rows))
+        found[fitted] = self.response.take(fitted).working_residual(predictor[fitted, None])[:, 0]
+        return found
 
-    def weights(self, predictor: np.ndarray) -> np.ndarray:
-        return self.response.curvature(predictor[:, None])[:, 0]
+    def weights(self, predictor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        fitted, found = np.flatnonzero(rows), np.zeros(len(rows))
+        found[fitted] = self.response.take(fitted).curvature(predictor[fitted, None])[:, 0]
+        return found
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ class PenalisedPath:
         return self.coefficients.copy()
 
     def _update_gradient(self) -> None:
-        self._gradient = self.Z.T @ (self.rows * -self.likelihood.slopes(self.linear_predictor)) / self.n
+        self._gradient = self.Z.T @ (-self.likelihood.slopes(self.linear_predictor, self.rows)) / self.n
 
     def _solve(self, lambda_: float, columns: np.ndarray) -> None:
         part = self.Z[:, columns]
@@ -182,7 +186,8 @@ class PenalisedPath:
 
     def _weights(self) -> np.ndarray:
         """Second derivatives of the loss of every row, zero for rows that are not fitted."""
-        return np.asarray(self.rows * np.maximum(self.likelihood.weights(self.linear_predictor), SMALLEST_WEIGHT))
+        weights = self.likelihood.weights(self.linear_predictor, self.rows)
+        return np.asarray(self.rows * np.maximum(weights, SMALLEST_WEIGHT))
 
     def _weighted_gram(self, part: np.ndarray, weight: np.ndarray) -> np.ndarray:
         mean, total = weight @ part / weight.sum(), weight.sum() / self.n
@@ -198,7 +203,7 @@ class PenalisedPath:
         tolerance: float,
     ) -> tuple[np.ndarray, float]:
         """Minimiser of the penalised second-order expansion at the current point: a weighted lasso."""
-        slope = self.rows * self.likelihood.slopes(self.linear_predictor)
+        slope = self.likelihood.slopes(self.linear_predictor, self.rows)
         response = self.linear_predictor + slope / np.where(weight > 0, weight, 1.0)
         mean, response_mean = weight @ part / weight.sum(), float(weight @ response / weight.sum())
         if not len(b):
@@ -240,7 +245,13 @@ def least_cv_loss(
 
 
 def likelihood_cv(
-    Z: np.ndarray, response: Response, *, folds: Folds, n_lambdas: int = 50, ratio: float = 1e-3, whole_path: bool = False
+    Z: np.ndarray,
+    response: Response,
+    *,
+    folds: Folds,
+    n_lambdas: int = 50,
+    ratio: float = 1e-3,
+    whole_path: bool = False,
 ) -> PenalisedFit:
     """The penalised linear model of a response with one output, at the penalty of least held-out loss."""
     Z, likelihood = np.asarray(Z, dtype=float), ResponseLikelihood(response)
