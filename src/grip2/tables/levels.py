@@ -207,7 +207,8 @@ class Levels:
         n_pooled = len(order) - kept
         if n_pooled == 0:
             return self, ()
-        if n_pooled == 1 and kept > 1:
+        alone = n_pooled == 1 and kept > 1
+        if alone:
             kept, n_pooled = kept - 1, 2
         other = next(word for word in ("other", "other levels", "(other)") if word not in [self.labels[j] for j in order[:kept]])
         number = np.full(len(order) + 1, kept, dtype=np.int64)
@@ -216,6 +217,8 @@ class Levels:
         names = [self.labels[j] for j in order[kept:]]
         rows = int(counts[order[kept:]].sum())
         what = f"{n_pooled} rare levels ({_few(names)}; {rows} rows) pooled into {other!r}"
+        if alone:
+            what = f"the rare level {names[1]!r} pooled with the next, {names[0]!r}, into {other!r} ({rows} rows)"
         labels = (*(self.labels[j] for j in order[:kept]), other)
         return replace(self, codes=number[self.codes], labels=labels), (what,)
 

@@ -54,6 +54,7 @@ class Source:
     """A table as it came."""
 
     columns: tuple[Column, ...]
+    n_rows: int
     matrix: np.ndarray | None = None  # the numbers themselves, where the table is an array of them
     views: tuple[np.ndarray, ...] = ()  # its columns
     named: bool = True
@@ -71,16 +72,21 @@ def take_rows(table: Any, rows: np.ndarray) -> Any:
     return np.ma.asarray(table)[rows] if isinstance(table, np.ma.MaskedArray) else np.asarray(table)[rows]
 
 
+def take_columns(frame: Any, columns: np.ndarray) -> Any:
+    """Some columns of a data frame, in its own library."""
+    return nw.to_native(nw.from_native(frame, eager_only=True)[:, [int(j) for j in columns]])
+
+
 def source_of(table: Any, who: str) -> Source:
     """The columns of a data frame, of a structured array, or of a plain or masked array (x0, x1, ...)."""
     if is_frame(table):
         names = column_names(table, who)
         frame = nw.from_native(table, eager_only=True)
         series = zip(names or (), frame.iter_columns(), strict=True)
-        return Source(tuple(column_of(name, values) for name, values in series))
+        return Source(tuple(column_of(name, values) for name, values in series), len(frame))
     fields = getattr(getattr(table, "dtype", None), "names", None)
     if fields:
-        return Source(tuple(_of_array(name, np.asarray(table)[name], True) for name in fields))
+        return Source(tuple(_of_array(name, np.asarray(table)[name], True) for name in fields), len(table))
     if isinstance(table, np.ma.MaskedArray):
         return _of_masked(table)
     matrix = np.asarray(table)
@@ -90,8 +96,8 @@ def source_of(table: Any, who: str) -> Source:
         matrix = np.ascontiguousarray(matrix)
         views = tuple(matrix.T)
         columns = tuple(Numbers(name, view, named=False) for name, view in zip(names, views, strict=True))
-        return Source(columns, matrix, views, named=False)
-    return Source(tuple(_of_array(name, matrix[:, j], False) for j, name in enumerate(names)), named=False)
+        return Source(columns, len(matrix), matrix, views, named=False)
+    return Source(tuple(_of_array(name, matrix[:, j], False) for j, name in enumerate(names)), len(matrix), named=False)
 
 
 def _of_masked(table: np.ma.MaskedArray[Any, Any]) -> Source:
@@ -107,7 +113,7 @@ def _of_masked(table: np.ma.MaskedArray[Any, Any]) -> Source:
             columns.append(Numbers(f"x{j}", np.where(mask, np.asarray(np.nan, real.dtype), real), named=False))
         else:
             columns.append(_of_array(f"x{j}", np.where(mask, None, values.astype(object)), False))
-    return Source(tuple(columns), named=False)
+    return Source(tuple(columns), len(table), named=False)
 
 
 def _wide(values: np.ndarray) -> np.ndarray:
@@ -150,7 +156,8 @@ def column_of(name: str, series: nw.Series[Any]) -> Column:
         return Numbers(name, _days(spans.to_numpy().astype("timedelta64[ns]")), why="spans of time, in days")
     if dtype in (nw.Categorical, nw.Enum):
         return _of_categories(name, series)
-    return _of_objects(name, np.array([*series.to_list(), None], dtype=object)[:-1], True)
+    values = np.array([*series.to_list(), None], dtype=object)[:-1]
+    return Texts.of(name, values) if dtype == nw.String else _of_objects(name, values, True)
 
 
 def _of_categories(name: str, series: nw.Series[Any]) -> Column:
