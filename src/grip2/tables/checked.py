@@ -92,9 +92,7 @@ def _checked_table(estimator: BaseEstimator, X: Any) -> Any:
         validate_data(estimator, X, skip_check_array=True)
         return X
     masked = isinstance(X, np.ma.MaskedArray)
-    plain = validate_data(
-        estimator, np.ma.getdata(X) if masked else X, dtype=None, ensure_all_finite=False, order="C"
-    )
+    plain = validate_data(estimator, np.ma.getdata(X) if masked else X, dtype=None, ensure_all_finite=False, order="C")
     return X if masked else plain
 
 

@@ -41,7 +41,9 @@ def read_table(path: Path) -> FileTable:
     reader = READERS.get(ending)
     if reader is None:
         known = ", ".join(READERS)
-        raise TableError(f"{path}: unknown ending {path.suffix!r}; expected one of {known}, or one of these with .gz or .zst.")
+        raise TableError(
+            f"{path}: unknown ending {path.suffix!r}; expected one of {known}, or one of these with .gz or .zst."
+        )
     content = _content(path, compression)
     try:
         found = reader(content, path)
@@ -112,13 +114,13 @@ def _json(content: bytes, path: Path) -> FileTable:
     if content.lstrip()[:1] == b"[":
         rows = json.loads(content)
         if not all(isinstance(row, dict) for row in rows):
-            raise Grip2Error("expected a list of objects, one for each row, such as [{\"age\": 40, \"y\": 1}, ...]")
+            raise Grip2Error('expected a list of objects, one for each row, such as [{"age": 40, "y": 1}, ...]')
         return FileTable(pd.DataFrame.from_records(rows))
     try:
         return FileTable(pa.json.read_json(io.BytesIO(content)))
     except pa.ArrowInvalid as error:
         raise Grip2Error(
-            f"expected one JSON object in each line, such as {{\"age\": 40, \"y\": 1}} ({_first_line(error)})"
+            f'expected one JSON object in each line, such as {{"age": 40, "y": 1}} ({_first_line(error)})'
         ) from None
 
 
