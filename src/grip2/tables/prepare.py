@@ -44,9 +44,9 @@ def prepare(
     """The prepared form of a table: a data frame (pandas, polars, pyarrow), or an array with columns called x0, x1, ...
 
     ``roles`` overrides the roles that the rules of `grip2.tables.roles` give. ``groups`` names columns that are selected
-    together. ``missing`` says what happens to missing values: "draw" keeps them, to be completed by the sampler's model; "indicator"
-    fills them and adds a column that tells where; "median" fills them; "refuse" raises. With ``target`` a column that copies
-    it is refused. All problems are told in one `TableError`.
+    together. ``missing`` says what happens to missing values: "draw" keeps them, to be completed by the sampler's model;
+    "indicator" fills them and adds a column that tells where; "median" fills them; "refuse" raises. With ``target`` a column
+    that copies it is refused. All problems are told in one `TableError`.
     """
     examined = examine(table, roles=roles, missing=missing, target=target, who=who)
     if examined.problems:

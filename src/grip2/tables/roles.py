@@ -21,8 +21,9 @@ A role that the user gives (``columns={"zip": "category"}``, ``--as zip=category
    A copy of the target stops the preparation.
 
 Empty cells and marks such as "N/A", "?" and "." are missing; so is "NA", but in a text column that has empty cells too, and in
-one that is declared a category, "NA" is a level. A text column that is empty in at least half of the rows has the level "(missing)".
-Spaces around texts do not count. Columns of arrays have no names, so that only rules 1 to 3, 5, 7 and 8 apply to them.
+one that is declared a category, "NA" is a level. A text column that is empty in at least half of the rows has the level
+"(missing)". Spaces around texts do not count. In an array, whose columns have no names, numbers are never identifiers, and a
+copy of the target is told by a warning.
 """
 
 from __future__ import annotations

@@ -74,8 +74,9 @@ def target_of(y: Any, table: Any, who: str) -> TargetValues:
             notices.append("y was put into the order of the table's index")
         y = aligned
     if isinstance(y, np.ma.MaskedArray):
-        mask = np.asarray(np.ma.getmaskarray(y))
-        return _present(np.asarray(y.data), ~(mask if mask.ndim == 1 else mask.any(axis=1)), who, notices)
+        masked = np.asarray(np.ma.getmaskarray(y))
+        present = np.asarray(~(masked if masked.ndim == 1 else masked.any(axis=1)))
+        return _present(np.asarray(y.data), present, who, notices)
     series = nw.from_native(y, series_only=True, pass_through=True) if not isinstance(y, np.ndarray) else y
     if isinstance(series, nw.Series):
         present = ~_absent(series)
