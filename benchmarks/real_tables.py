@@ -53,9 +53,10 @@ def fetch(folder: Path) -> None:
 
 
 def one(folder: str, name: str, kind: str, draws: int, seed: int) -> dict[str, Any]:
+    from grip2.datasets.tables import prepare, read_table
+
     from grip2 import KnockoffSelector
     from grip2.commands.table import TableOptions, group
-    from grip2.datasets.tables import prepare, read_table
 
     table = TABLES[name]
     prepared = prepare(read_table(Path(folder) / f"{name}.csv"), table.target, drop=table.drop, impute=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-
 from grip2.datasets.tables import TableError, prepare, read_table
 
 

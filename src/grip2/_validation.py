@@ -52,7 +52,8 @@ def duplicated_columns(X: np.ndarray) -> list[list[int]]:
 
 def column_names(X: Any, who: str) -> tuple[str, ...] | None:
     """Names of the columns of a frame, whatever their type; None for an array."""
-    columns = getattr(X, "columns", None)
+    columns = getattr(X, "column_names", None)  # pyarrow, whose `columns` are the data
+    columns = getattr(X, "columns", None) if columns is None else columns
     if columns is None:
         return None
     names = tuple(str(name) for name in columns)

@@ -36,13 +36,46 @@ EXIT_FAILURE, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130
 # The base class of all usage errors: click's, or in newer versions that of typer's own copy of click.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
-TablePath = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Feather file; one row per sample.")]
+TablePath = Annotated[
+    Path,
+    typer.Argument(help="CSV, Excel, Parquet, Feather or JSON lines file, also with .gz or .zst; one row per sample."),
+]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; created if it does not exist.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already in the folder.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
-Impute = Annotated[
-    bool, typer.Option("--impute", help="Fill missing values with the median or the most frequent value.")
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as",
+        metavar="COLUMN=ROLE",
+        help="What a column is: number, category, ordered, 0/1, date, identifier, drop, or an order (size='small<large'); "
+        "may be repeated. `grip2 columns` shows what they are taken for.",
+    ),
+]
+MissingValues = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        metavar="draw|indicator|median|refuse",
+        help="Missing values: drawn from the knockoff model (draw, the default), filled and told by a 0/1 column, filled with "
+        "the median, or refused.",
+    ),
+]
+Impute = Annotated[bool, typer.Option("--impute", help="The same as --missing median.")]
+Event = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN[=VALUE]",
+        help="The target is a time, and this column says whether the event has happened (1, true, or VALUE) or the time is "
+        "censored.",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Rows with the same value belong together (one patient): one of them in every draw."
+    ),
 ]
 Knockoffs = Annotated[
     str, typer.Option(metavar="NAME", help="How knockoffs are made: a name from the list below, or module:Class.")
@@ -124,7 +157,14 @@ def select(
         str,
         typer.Option(help="auto, regression or classification. auto: text or two-valued targets are classes."),
     ] = "auto",
+    event: Event = None,
+    cluster: Cluster = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Refused: no statistic honours weights of rows.", hidden=True)
+    ] = None,
+    roles: Roles = None,
     drop: Drop = None,
+    missing: MissingValues = None,
     impute: Impute = False,
     group_threshold: Annotated[
         float | None,
@@ -154,11 +194,13 @@ def select(
     """
     from grip2.commands.choices import choose
     from grip2.commands.select import SelectionOptions, run
-    from grip2.commands.table import TableOptions
+    from grip2.commands.table import TableOptions, TargetOptions
 
     run(
-        TableOptions(table, tuple(drop or ()), impute, groups, group_threshold, group_representatives),
-        target,
+        TableOptions(
+            table, _roles(roles, drop), _missing(missing, impute), groups, group_threshold, group_representatives
+        ),
+        TargetOptions(target, event, cluster, weights),
         out,
         choose(statistic, knockoffs, paper=paper, settings=settings or ()),
         SelectionOptions(fdr, _copies(copies), draws, offset, task, seed, jobs, scheduler),
@@ -166,9 +208,56 @@ def select(
     )
 
 
+def _roles(words: list[str] | None, dropped: list[str] | None) -> dict[str, str]:
+    """Roles by column, from words such as zip=category."""
+    found = dict.fromkeys(dropped or (), "drop")
+    for word in words or ():
+        name, equals, role = word.rpartition("=")
+        if not equals or not name:
+            raise Grip2Error(f"--as: expected COLUMN=ROLE such as zip=category, got {word!r}.")
+        found[name] = role
+    return found
+
+
+def _missing(word: str | None, impute: bool) -> str:
+    """What happens to missing values; --impute is an older name of one of the ways."""
+    if impute and word not in (None, "median"):
+        raise Grip2Error(f"--impute is the same as --missing median, got --missing {word} too; give one of them.")
+    return "median" if impute else word or "draw"
+
+
 def _copies(word: str) -> int | str:
     """The number of copies asked for; "auto" and what is no number are left to the selector's own check."""
     return int(word) if word.isdecimal() else word
+
+
+@app.command()
+def columns(
+    table: TablePath,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="The column to explain.")] = None,
+    event: Event = None,
+    cluster: Cluster = None,
+    roles: Roles = None,
+    drop: Drop = None,
+    missing: MissingValues = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write the table of columns to a CSV file.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Show what every column of a table is taken for, what will be done to it, and all problems of the table.
+
+    The exit code is 2 if there are problems. Roles can be changed with [bold]--as COLUMN=ROLE[/bold], here and in grip2 select.
+    """
+    from grip2.commands.columns import run
+    from grip2.commands.table import TableOptions, TargetOptions
+
+    run(
+        TableOptions(table, _roles(roles, drop), _missing(missing, False)),
+        TargetOptions(target, event, cluster),
+        out=out,
+        force=force,
+    )
 
 
 @app.command(cls=command_listing(SAMPLERS))
@@ -188,7 +277,10 @@ def diagnose(
         Path | None,
         typer.Option("--out", "-o", help="Folder for diagnostics.json and diagnostics.svg; none unless given."),
     ] = None,
+    event: Event = None,
+    roles: Roles = None,
     drop: Drop = None,
+    missing: MissingValues = None,
     impute: Impute = False,
     group_threshold: Annotated[
         float | None, typer.Option(help="Keep one of each group of features correlated above this.")
@@ -202,11 +294,17 @@ def diagnose(
     """
     from grip2.commands.choices import choose_sampler
     from grip2.commands.diagnose import run
-    from grip2.commands.table import TableOptions
+    from grip2.commands.table import TableOptions, TargetOptions
 
     run(
-        TableOptions(table, tuple(drop or ()), impute, group_threshold=group_threshold),
-        target,
+        TableOptions(
+            table,
+            _roles(roles, drop),
+            _missing(missing, impute),
+            group_threshold=group_threshold,
+            representatives=group_threshold is not None,
+        ),
+        TargetOptions(target, event),
         choose_sampler(knockoffs, settings=settings or ()),
         out=out,
         seed=seed,

@@ -97,6 +97,9 @@ def _place(member: str | int, places: Mapping[str, int], n_columns: int, group: 
                 f"{who}: groups: {group!r} names column {member}, but there are columns 0 to {n_columns - 1}."
             )
         return int(member)
+    whole = str(member).rpartition("=")[0]
+    if isinstance(member, str) and member not in places and whole in places:
+        raise Grip2Error(f"{who}: groups: {member!r} is one value of {whole!r}; name the whole column.")
     if not isinstance(member, str) or member not in places:
         raise Grip2Error(
             f"{who}: groups: {group!r} names {member!r}, which is no column.{did_you_mean(str(member), places)}"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from grip2.errors import Grip2Error
-from grip2.facts import Facts, KnockoffQuality, record_from
+from grip2.facts import ColumnFacts, Facts, KnockoffQuality, record_from
 from grip2.filter import contrast
 from grip2.symmetry import unshuffled
 
@@ -131,6 +131,7 @@ class SelectionResult:
     groups: Mapping[str, Sequence[str]] = field(
         default_factory=dict
     )  # the columns of each unit, where some have several
+    columns: tuple[ColumnFacts, ...] = ()  # every column of the user's table, in its order
     surface: Surface | None = None  # for the report; not part of the JSON
 
     @property
@@ -194,6 +195,7 @@ class SelectionResult:
             "members": self.facts.members,
             "details": _plain(self.facts.details),
             "knockoff_quality": _plain(asdict(self.knockoff_quality)),
+            "columns": [asdict(column) for column in self.columns],
             "settings": _plain(self.settings),
             "task": self.task,
             "response": self.response,
@@ -230,6 +232,7 @@ class SelectionResult:
             assumptions=tuple(content["assumptions"]),
             facts=record_from(Facts, content),
             knockoff_quality=record_from(KnockoffQuality, content["knockoff_quality"]),
+            columns=tuple(record_from(ColumnFacts, facts) for facts in content.get("columns", ())),
             e_values=column("e_value") if has("e_value") else None,
             frequency=column("frequency") if has("frequency") else None,
             copies=content.get("copies", 1),

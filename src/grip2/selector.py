@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, column_or_1d
+from sklearn.utils import Tags
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from grip2._random import RandomState, generator_from
-from grip2._validation import MIN_FEATURES, column_names, plain_values
+from grip2._validation import MIN_FEATURES
 from grip2.copies import AUTOMATIC, CopiesChoice, check_copies, choose_copies
 from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values, selection_frequency
 from grip2.draws import OneRowEach, draw_importances
@@ -34,7 +34,9 @@ from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
 from grip2.statistics.base import Statistic
 from grip2.statistics.staged import Staged
-from grip2.tables import PreparedTable, prepare
+from grip2.tables import PreparedTable
+from grip2.tables.checked import checked_input, refuse_undrawn, warn_of_changes
+from grip2.tables.sources import is_frame, take_columns
 
 # The sampler where none is named.
 DEFAULT_KNOCKOFFS = "copula"
@@ -62,6 +64,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     groups : mapping, labels, path or None
         Columns that are selected together, as one unit: ``{"name": ["column", ...], ...}``, one label for every column,
         or a CSV file with the columns ``column`` and ``group``. None: every column is a unit by itself.
+    columns : mapping or None
+        Roles of columns, where the rules of `grip2.tables.roles` are not to decide: ``{"zip": "category", "id": "drop"}``. Roles
+        are number, ordered, category, 0/1, date, identifier, drop, or an order such as ``"small<medium<large"``.
+    missing : {"draw", "indicator", "median", "refuse"}
+        Missing values are drawn from the sampler's model, anew in every draw; or filled with the median or the most frequent
+        level, with a column in the same unit that tells where ("indicator") or without it; or refused.
     n_draws : int
         Repetitions of the whole procedure with fresh knockoffs. More than one makes the selection steadier: the draws are
         combined by e-values and e-BH, which controls the same rate.
@@ -81,6 +89,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     W_, q_values_, threshold_ : arrays and float
         The knockoff statistics, the smallest fdr that selects each unit (with several draws, in steps of 0.005),
         and the threshold on W (with several draws, on the e-values).
+    table_ : PreparedTable
+        The numbers that the table became, the role of every column, and every change made.
     units_ : NamedUnits
         The units, their names and their columns. ``get_support`` marks all columns of the selected units.
     """
@@ -93,6 +103,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         fdr: float = 0.1,
         copies: int | str = AUTOMATIC,
         groups: Groups | None = None,
+        columns: Mapping[str, str] | None = None,
+        missing: str = "draw",
         n_draws: int = 1,
         offset: int = 1,
         task: str = "auto",
@@ -104,6 +116,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.fdr = fdr
         self.copies = copies
         self.groups = groups
+        self.columns = columns
+        self.missing = missing
         self.n_draws = n_draws
         self.offset = offset
         self.task = task
@@ -121,6 +135,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     ) -> Self:
         """Select features of the table ``X`` (n, p) for the response ``y`` (n,).
 
+        ``X`` is a data frame (pandas, polars, pyarrow) with columns of any kind, an array, or a `grip2.tables.PreparedTable`.
         ``clusters`` (n,) labels rows that are not independent, such as several samples of one patient: every draw uses one
         row of each cluster, chosen at random.
         ``progress`` is called with (work done, work in all) while models are fitted. ``executor`` runs several draws, on a
@@ -173,9 +188,22 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         unit = self.table_.unit_of_variables()
         return np.asarray((unit >= 0) & self.result_.selected_mask[unit])
 
+    def transform(self, X: Any) -> Any:
+        """The selected columns of ``X``, with their names and types where ``set_output`` asks for frames of its library."""
+        wanted = _get_output_config("transform", estimator=self)["dense"]
+        if wanted != "default" and is_frame(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            chosen = take_columns(X, self.get_support(indices=True))
+            if type(chosen).__module__.startswith(wanted):
+                return chosen
+        return super().transform(X)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        sampler = CopulaKnockoffs if self.knockoffs is None else type(self.knockoffs)
+        completes = getattr(sampler, "completes", False)  # knockoffs may be anything before fit has checked it
+        tags.input_tags.allow_nan = self.missing in ("indicator", "median") or (self.missing == "draw" and completes)
         return tags
 
     def _augmented(
@@ -231,18 +259,16 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         who = type(self).__name__
         if y is None:
             raise Grip2Error(f"{who}: requires y to be passed, but the target y is None.")
-        names = column_names(X, who)
-        values = plain_values(y, who)
-        try:
-            X, values = validate_data(self, X, values, dtype=[np.float64, np.float32], order="C", multi_output=True)
-            values = column_or_1d(values, warn=True)
-        except ValueError as error:  # scikit-learn's complaints about the data
-            raise Grip2Error(f"{who}: {error}") from None
-        named = X if names is None else pd.DataFrame(X, columns=list(names))
-        table = prepare(named, groups=self.groups, who=who)
-        check_varies(values, who)
-        rows = None if clusters is None else OneRowEach.of(clusters, len(X), who)
-        return table, response_from(values, self.task, who=who), rows
+        data = checked_input(
+            self, X, y, clusters, roles=self.columns, groups=self.groups, missing=self.missing, who=who
+        )
+        sampler = CopulaKnockoffs if self.knockoffs is None else type(self.knockoffs)
+        if not sampler.completes:
+            refuse_undrawn(data.table, sampler.__name__, who)
+        warn_of_changes(data.notices, who)
+        check_varies(data.y, who)
+        rows = None if data.clusters is None else OneRowEach.of(data.clusters, len(data.table), who)
+        return data.table, response_from(data.y, self.task, who=who), rows
 
     def _result(
         self,
@@ -313,7 +339,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             copies_reason=choice.reason,
             e_values=e,
             frequency=frequency,
-            groups=self.units_.stands_for(),
+            groups=self.table_.stands_for(),
+            columns=tuple(variable.facts() for variable in self.table_.variables),
             surface=importances[0].surface,
         )
 

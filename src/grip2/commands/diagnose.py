@@ -9,9 +9,8 @@ from rich.table import Table
 
 from grip2._output import OutputFolder
 from grip2._random import generator_from
-from grip2._validation import check_table
 from grip2.commands.console import output, warnings_as_notices
-from grip2.commands.table import TableOptions, load, representatives
+from grip2.commands.table import TableOptions, TargetOptions, load, prepared, tell
 from grip2.errors import Grip2Error
 from grip2.figure_style import to_svg
 from grip2.knockoffs.base import KnockoffSampler
@@ -22,7 +21,7 @@ FILES = ("diagnostics.json", "diagnostics.svg")
 
 def run(
     table: TableOptions,
-    target: str | None,
+    target: TargetOptions,
     sampler: KnockoffSampler,
     *,
     out: Path | None,
@@ -35,15 +34,15 @@ def run(
             "tests do not apply. Diagnose 'copula' or 'gaussian' knockoffs."
         )
     with nullcontext() if out is None else OutputFolder(out, FILES, force=force) as folder:
-        prepared = load(table, target)
+        loaded = load(table, target)
+        tell(loaded)
         with warnings_as_notices():
-            X = prepared.X
-            if table.group_threshold is not None:
-                X, _ = representatives(X, table.group_threshold)
-            check_table(X.to_numpy(), list(X.columns), str(table.path))
+            ready, _ = prepared(loaded, table)
             rng = generator_from(seed)
-            copy = sampler.fit(X.to_numpy()).sample(X.to_numpy(), rng=rng)
-            found = diagnose(X.to_numpy(), copy, feature_names=list(X.columns), rng=rng)
+            sampler.fit(ready.X, categories=ready.categories)
+            X = sampler.complete(ready.X, rng=rng)
+            copy = sampler.sample(X, rng=rng)
+            found = diagnose(X, copy, feature_names=list(ready.columns), rng=rng)
         if folder is not None:
             folder.write({"diagnostics.json": found.to_json() + "\n", "diagnostics.svg": to_svg(found.figure())})
     output.print(f"Verdict: {found.verdict}", style="bold")

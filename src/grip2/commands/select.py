@@ -11,7 +11,7 @@ from pathlib import Path
 from grip2._output import OutputFolder
 from grip2.commands.choices import Choices
 from grip2.commands.console import notice, output, progress_bar, show_selection, warnings_as_notices
-from grip2.commands.table import TableOptions, group, load
+from grip2.commands.table import TableOptions, TargetOptions, load, prepared, tell
 from grip2.copies import AUTOMATIC
 from grip2.experiments.workers import open_workers
 from grip2.filter import check_fdr
@@ -37,7 +37,7 @@ class SelectionOptions:
 
 
 def run(
-    table: TableOptions, target: str, out: Path, choices: Choices, options: SelectionOptions, *, force: bool
+    table: TableOptions, target: TargetOptions, out: Path, choices: Choices, options: SelectionOptions, *, force: bool
 ) -> SelectionResult:
     check_fdr(options.fdr)
     selector = KnockoffSelector(
@@ -52,16 +52,17 @@ def run(
         n_jobs=options.jobs,
     )
     with OutputFolder(out, FILES, force=force) as folder:
-        prepared = load(table, target)
+        loaded = load(table, target)
+        tell(loaded)
         with warnings_as_notices(), progress_bar("selecting") as progress, _executor(options) as executor:
-            grouped = group(prepared, table)
-            selector.set_params(groups=grouped.groups or None)
-            result = selector.fit(grouped.X, prepared.y, progress=progress, executor=executor).result_
-            if grouped.left_out:
-                result = replace(result, groups={**result.groups, **grouped.left_out})
-        notice(f"{target} is taken for {result.response}")
+            X, left_out = prepared(loaded, table)
+            result = selector.fit(X, loaded.y, clusters=loaded.clusters, progress=progress, executor=executor).result_
+            if left_out:
+                result = replace(result, groups={**result.groups, **left_out})
+        notice(f"{target.target} is taken for {result.response}")
         notice(f"knockoff copies of every feature: {result.copies} ({result.copies_reason})")
-        folder.write(result_files(result, title=f"{table.path.name}: what explains {target}?", notes=prepared.notices))
+        title = f"{table.path.name}: what explains {target.target}?"
+        folder.write(result_files(result, title=title, changes=loaded.notices))
     show_selection(result)
     output.print(f"Report: {out / 'report.html'}", markup=False)
     return result
@@ -77,10 +78,12 @@ def _executor(options: SelectionOptions) -> Iterator[Executor | None]:
         yield workers.executor
 
 
-def result_files(result: SelectionResult, *, title: str, notes: tuple[str, ...] = ()) -> dict[str, str]:
+def result_files(
+    result: SelectionResult, *, title: str, notes: tuple[str, ...] = (), changes: tuple[str, ...] = ()
+) -> dict[str, str]:
     """The contents of the three files that every selection writes."""
     return {
         "selection.json": result.to_json(),
         "selection.csv": result.to_frame().to_csv(index=False),
-        "report.html": selection_page(result, title=title, notes=notes),
+        "report.html": selection_page(result, title=title, notes=notes, changes=changes),
     }

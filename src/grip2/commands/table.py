@@ -1,18 +1,29 @@
-"""A table made ready for a command: read, prepared, its units formed, with a notice of every change."""
+"""A table made ready for a command: read, its target set apart, prepared, with a notice of every change."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import narwhals.stable.v1 as nw
+import numpy as np
 import pandas as pd
 
 from grip2.commands.console import notice
-from grip2.datasets.tables import PreparedTable, TableError, prepare, read_table
 from grip2.errors import Grip2Error
 from grip2.grouping import CorrelationGrouping
-from grip2.groups import read_groups
+from grip2.groups import Groups, read_groups
+from grip2.tables import PreparedTable, Problem, TableError, TargetValues
+from grip2.tables.files import read_table
+from grip2.tables.prepare import Examined, assemble, examine
+from grip2.tables.records import Role, error_of
+from grip2.tables.roles import nearest
+from grip2.tables.target import read_event, read_target, survival_target
+
+SHOWN_ALIKE = 3  # notices that differ in the column only are shown so many times
 
 
 @dataclass(frozen=True)
@@ -20,56 +31,175 @@ class TableOptions:
     """Where the table is, and how to prepare it."""
 
     path: Path
-    drop: tuple[str, ...] = ()  # columns to leave out
-    impute: bool = False  # fill missing values
+    roles: Mapping[str, str] | None = None  # by name of the column
+    missing: str = "draw"
     groups: Path | None = None  # CSV file with the columns column, group
     group_threshold: float | None = None  # columns correlated above this are one group; None: no grouping
     representatives: bool = False  # keep one column of every such group only
 
 
 @dataclass(frozen=True)
-class Grouped:
-    """The columns to select from, which of them belong together, and what columns stand for that were left out."""
+class TargetOptions:
+    """Which columns are no features."""
 
-    X: pd.DataFrame
-    groups: Mapping[str, Sequence[str]]  # columns of every unit with more than one, or with a name of its own
-    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)  # all columns that a representative stands for
+    target: str | None = None
+    event: str | None = None  # "column", or "column=value" with the value that says that the event has happened
+    cluster: str | None = None
+    weights: str | None = None
+
+    def event_column(self, names: Sequence[str]) -> tuple[str | None, str | None]:
+        """The column of events and the value that stands for one."""
+        if self.event is None or self.event in names or "=" not in self.event:
+            return self.event, None
+        name, _, value = self.event.rpartition("=")
+        return name, value
 
 
-def load(options: TableOptions, target: str | None) -> PreparedTable:
-    """Read and prepare a table; errors name the file."""
+@dataclass(frozen=True, eq=False)
+class LoadedTable:
+    """What a command works on."""
+
+    examined: Examined
+    y: np.ndarray | None
+    clusters: np.ndarray | None
+    features: Any  # the columns that are neither target, nor event, nor cluster, in the rows that have a target
+    notices: tuple[str, ...]
+
+
+def load(options: TableOptions, target: TargetOptions) -> LoadedTable:
+    """Read a table and find out what its columns are; raises where the table cannot be used, with all its problems."""
+    loaded, problems = look(options, target)
+    if problems:
+        raise error_of(problems, str(options.path))
+    return loaded
+
+
+def look(options: TableOptions, target: TargetOptions) -> tuple[LoadedTable, list[Problem]]:
+    """The same, with the problems instead of an error."""
     path = options.path
-    try:
-        prepared = prepare(read_table(path), target, drop=list(options.drop), impute=options.impute)
-    except TableError as error:
-        raise TableError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
-    for line in prepared.notices:
+    if target.weights is not None:
+        raise Grip2Error(f"--weights {target.weights}: no statistic honours weights of rows; leave --weights out.")
+    file = read_table(path)
+    frame = nw.from_native(file.table, eager_only=True)
+    names = frame.columns
+    event, event_value = target.event_column(names)
+    apart = {"--target": target.target, "--event": event, "--cluster": target.cluster}
+    unknown = [
+        Problem(f"{option}: there is no column {name!r}", nearest(name, names))
+        for option, name in apart.items()
+        if name is not None and name not in names
+    ]
+    if unknown:
+        raise error_of(unknown, str(path))
+    if len(names) == len({name for name in apart.values() if name is not None}):
+        raise TableError(f"{path}: no columns are left besides the target {target.target!r}.")
+    values, problems = _target(frame, target.target, event, event_value)
+    clusters = None if target.cluster is None else np.array(frame[target.cluster].to_list(), dtype=object)
+    features = frame.drop([name for name in dict.fromkeys(apart.values()) if name is not None])
+    if values is not None and values.rows is not None and not problems:
+        features = features[values.rows.tolist()]
+        clusters = None if clusters is None else clusters[values.rows]
+    usable = values if values is not None and not problems else None
+    roles = {name: role for name, role in (options.roles or {}).items() if name not in apart.values()}
+    examined = examine(nw.to_native(features), roles=roles, missing=options.missing, target=usable, who=str(path))
+    notices = (*file.notices, *(values.notices if values is not None else ()), *examined.notices)
+    loaded = LoadedTable(examined, None if usable is None else usable.values, clusters, nw.to_native(features), notices)
+    return loaded, [*problems, *examined.problems]
+
+
+def _target(
+    frame: nw.DataFrame[Any], target: str | None, event: str | None, event_value: str | None
+) -> tuple[TargetValues | None, list[Problem]]:
+    if target is None:
+        return None, []
+    time, problems = read_target(frame[target], target)
+    if event is None:
+        return time, problems
+    happened, more = read_event(frame[event], event, event_value)
+    if problems or more:
+        return time, [*problems, *more]
+    return survival_target(time, happened, len(frame))
+
+
+def tell(loaded: LoadedTable) -> None:
+    """How many columns there are of each role, and every change; of changes alike only the first ones."""
+    roles = Counter(str(variable.role) for variable in loaded.examined.variables)
+    notice(
+        f"{len(loaded.examined.variables)} columns: "
+        + ", ".join(f"{count} {role}" for role, count in roles.most_common())
+    )
+    for line in shortened(loaded.notices):
         notice(line)
-    return prepared
 
 
-def group(prepared: PreparedTable, options: TableOptions) -> Grouped:
-    """The units of a table: categories, groups from a file, and clusters of correlated columns among the others."""
+def shortened(notices: Sequence[str]) -> list[str]:
+    """Notices, of those that say the same of many columns the first ones and how many more there are."""
+    kind_of = [_kind(line) for line in notices]
+    counts, seen = Counter(kind_of), Counter[str]()
+    lines = []
+    for line, kind in zip(notices, kind_of, strict=True):
+        seen[kind] += 1
+        if seen[kind] <= SHOWN_ALIKE or counts[kind] <= SHOWN_ALIKE + 1:
+            lines.append(line)
+        elif seen[kind] == SHOWN_ALIKE + 1:
+            lines.append(
+                f"and {counts[kind] - SHOWN_ALIKE} more columns of this kind ({kind}); grip2 columns lists all"
+            )
+    return lines
+
+
+_KINDS = ("counts the rows", "constant", "a copy of", "pooled into", "missing", "left out", "scaled", "read as")
+
+
+def _kind(line: str) -> str:
+    return next((kind for kind in _KINDS if kind in line), line)
+
+
+def prepared(loaded: LoadedTable, options: TableOptions) -> tuple[PreparedTable, dict[str, list[str]]]:
+    """The table in numbers with its units: categories, groups from a file, clusters of correlated columns among the others.
+
+    Also returns what columns stand for that were left out because others represent them.
+    """
     if options.representatives and options.group_threshold is None:
         raise Grip2Error("--group-representatives needs --group-threshold, which forms the groups.")
-    groups = dict(prepared.categories)
-    if options.groups is not None:
-        groups = _with_groups_of_file(groups, prepared.X, options.groups)
+    groups: dict[str, list[str]] = {} if options.groups is None else read_groups(options.groups, who="--groups")
+    table = assemble(loaded.examined, groups=_or_none(groups), who=_who(options))
     if options.group_threshold is None:
-        return Grouped(prepared.X, groups)
-    taken = {column for columns in groups.values() for column in columns}
-    free = [column for column in prepared.X.columns if column not in taken]
+        return table, {}
+    free = _numbers(table, {name for members in groups.values() for name in members})
     if options.representatives:
-        kept, stands_for = representatives(prepared.X[free], options.group_threshold)
-        columns = [column for column in prepared.X.columns if column in taken or column in kept.columns]
-        return Grouped(prepared.X[columns], groups, stands_for)
-    clusters = _clusters(prepared.X[free], options.group_threshold, redundancy=1.0)
+        kept, stands_for = representatives(free, options.group_threshold)
+        dropped = {name: str(Role.DROPPED) for name in free.columns if name not in kept.columns}
+        again = examine(
+            loaded.features, roles={**(options.roles or {}), **dropped}, missing=options.missing, who=str(options.path)
+        )
+        return assemble(again, groups=_or_none(groups), who=_who(options)), stands_for
+    clusters = _clusters(free, options.group_threshold, redundancy=1.0)
     several = {name: columns for name, columns in clusters.members_.items() if len(columns) > 1}
     notice(
-        f"{len(free)} columns in {len(clusters.members_)} groups of correlation above {options.group_threshold:g}; each "
+        f"{free.shape[1]} columns in {len(clusters.members_)} groups of correlation above {options.group_threshold:g}; each "
         "group is one unit with all its columns"
     )
-    return Grouped(prepared.X, {**groups, **several})
+    return assemble(loaded.examined, groups=_or_none({**groups, **several}), who=_who(options)), {}
+
+
+def _or_none(groups: Mapping[str, Sequence[str]]) -> Groups | None:
+    return dict(groups) or None
+
+
+def _who(options: TableOptions) -> str:
+    return "--groups" if options.groups is not None else str(options.path)
+
+
+def _numbers(table: PreparedTable, taken: set[str]) -> pd.DataFrame:
+    """The columns of numbers that belong to no group yet; missing values, for this purpose, at their medians."""
+    single = {
+        v.name: table.X[:, v.columns[0]]
+        for v in table.variables
+        if len(v.columns) == 1 and not v.levels and v.name not in taken
+    }
+    frame = pd.DataFrame(single)
+    return frame.fillna(frame.median())
 
 
 def representatives(X: pd.DataFrame, threshold: float) -> tuple[pd.DataFrame, dict[str, list[str]]]:
@@ -88,27 +218,3 @@ def _clusters(X: pd.DataFrame, threshold: float, *, redundancy: float) -> Correl
     if not X.shape[1]:
         raise Grip2Error("--group-threshold: every column belongs to a group already.")
     return CorrelationGrouping(group_threshold=threshold, redundancy_threshold=redundancy).fit(X)
-
-
-def _with_groups_of_file(
-    categories: Mapping[str, Sequence[str]], X: pd.DataFrame, path: Path
-) -> dict[str, Sequence[str]]:
-    """Groups of a file, which may hold text columns as wholes; a text column in no group stays a unit by itself."""
-    found: dict[str, Sequence[str]] = {}
-    used: set[str] = set()
-    variable_of = {column: name for name, columns in categories.items() for column in columns}
-    for name, members in read_groups(path, who="--groups").items():
-        columns: list[str] = []
-        for member in members:
-            if member in variable_of:
-                raise Grip2Error(
-                    f"--groups: {path}: {member!r} is one value of {variable_of[member]!r}; name the whole column."
-                )
-            used.add(member)
-            columns.extend(categories.get(member, [member]))
-        found[name] = columns
-        if name not in members and (name in categories or name in X.columns):
-            raise Grip2Error(
-                f"--groups: {path}: {name!r} is the name of a group and of a column outside it; rename the group."
-            )
-    return {**{name: columns for name, columns in categories.items() if name not in used}, **found}

@@ -1,4 +1,4 @@
-"""Simulated data with known relevant features, the paper's real data sets, and tables read from files."""
+"""Simulated data with known relevant features, and the paper's real data sets."""
 
 from grip2.datasets.families import make_family
 from grip2.datasets.har import HARTable, load_har

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from grip2.figure_style import to_svg
@@ -12,8 +13,17 @@ from grip2.result import SelectionResult
 MAX_ROWS = 200
 
 
-def selection_page(result: SelectionResult, *, title: str = "Feature selection", notes: tuple[str, ...] = ()) -> str:
-    """The report: verdict, figures, table, assumptions, settings."""
+def selection_page(
+    result: SelectionResult,
+    *,
+    title: str = "Feature selection",
+    notes: tuple[str, ...] = (),
+    changes: tuple[str, ...] = (),
+) -> str:
+    """The report: verdict, figures, table, columns, assumptions, settings.
+
+    ``notes`` stand beside the verdict, ``changes`` of the table below its columns.
+    """
     surface, frame, stages = surface_figure(result), result.to_frame(), result.facts.stages
     shown = max(MAX_ROWS, int(result.selected_mask.sum()))
     return render_page(
@@ -30,6 +40,8 @@ def selection_page(result: SelectionResult, *, title: str = "Feature selection",
         several=result.settings["n_draws"] > 1 or result.facts.members > 1,
         settings=_all_settings(result),
         notes=notes,
+        changes=changes,
+        roles=", ".join(f"{n} {role}" for role, n in Counter(column.role for column in result.columns).most_common()),
     )
 
 

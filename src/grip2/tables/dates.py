@@ -40,7 +40,9 @@ class Dates:
             texts = [None if absent else str(value)[:19] for value, absent in zip(self.values, missing, strict=True)]
             return Levels.of_texts(self.name, texts).read(asked, policy)
         if asked is not None and asked.order:
-            return cannot(Role.ORDERED, f"column {self.name} holds dates, which have an order", f"say {say(self.name, 'date')}")
+            return cannot(
+                Role.ORDERED, f"column {self.name} holds dates, which have an order", f"say {say(self.name, 'date')}"
+            )
         return self._days(missing, present, n_missing, GIVEN if asked is not None else self.why)
 
     def _days(self, missing: np.ndarray, present: np.ndarray, n_missing: int, why: str) -> Reading:

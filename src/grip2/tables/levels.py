@@ -69,7 +69,11 @@ class Levels:
         if not self.labels:
             return left_out(Role.CONSTANT, "no values at all", notices=("no values at all, left out",))
         if len(self.labels) == 1:
-            only = f"{self.labels[0]!r} wherever there is a value" if (self.codes < 0).any() else f"{self.labels[0]!r} in every row"
+            only = (
+                f"{self.labels[0]!r} wherever there is a value"
+                if (self.codes < 0).any()
+                else f"{self.labels[0]!r} in every row"
+            )
             return left_out(Role.CONSTANT, only, notices=(f"constant ({only}), left out",))
         role = None if asked is None else asked.role
         if asked is not None and role in (Role.NUMBER, Role.DATE):
@@ -121,9 +125,7 @@ class Levels:
     def _identifier(self) -> Reading | None:
         counts = self._counts()
         n_rows, n_levels = int(counts.sum()), len(self.labels)
-        again = (
-            f"; if rows with one value belong together, say --cluster {self.name}" if 1 < n_rows / n_levels else ""
-        )
+        again = f"; if rows with one value belong together, say --cluster {self.name}" if 1 < n_rows / n_levels else ""
         if n_levels > max(5, IDENTIFIER_SHARE * n_rows):
             what = f"{n_levels} different texts in {n_rows} rows"
         elif counts.max() < RARE_ROWS:
@@ -140,9 +142,7 @@ class Levels:
         reference = int(np.argmax(counts))
         values = np.where(self.codes < 0, np.nan, self.codes != reference)
         levels = (self.labels[reference], self.labels[1 - reference])
-        return Reading(
-            Role.BINARY, why, values, (f"={levels[1]}",), levels, self.codes, done=f"0/1 of {levels[1]!r}"
-        )
+        return Reading(Role.BINARY, why, values, (f"={levels[1]}",), levels, self.codes, done=f"0/1 of {levels[1]!r}")
 
     def _in_order(self, asked: Asked | None) -> Reading:
         order: tuple[str, ...] | None = self.labels if self.ordered else None
@@ -207,15 +207,20 @@ class Levels:
         n_pooled = len(order) - kept
         if n_pooled == 0:
             return self, ()
-        if n_pooled == 1 and kept > 1:
+        alone = n_pooled == 1 and kept > 1
+        if alone:
             kept, n_pooled = kept - 1, 2
-        other = next(word for word in ("other", "other levels", "(other)") if word not in [self.labels[j] for j in order[:kept]])
+        other = next(
+            word for word in ("other", "other levels", "(other)") if word not in [self.labels[j] for j in order[:kept]]
+        )
         number = np.full(len(order) + 1, kept, dtype=np.int64)
         number[order[:kept]] = np.arange(kept)
         number[-1] = -1
         names = [self.labels[j] for j in order[kept:]]
         rows = int(counts[order[kept:]].sum())
         what = f"{n_pooled} rare levels ({_few(names)}; {rows} rows) pooled into {other!r}"
+        if alone:
+            what = f"the rare level {names[1]!r} pooled with the next, {names[0]!r}, into {other!r} ({rows} rows)"
         labels = (*(self.labels[j] for j in order[:kept]), other)
         return replace(self, codes=number[self.codes], labels=labels), (what,)
 

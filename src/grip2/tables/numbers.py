@@ -94,7 +94,9 @@ class Numbers:
                 n_missing=n_missing,
             )
         if not len(present):
-            return left_out(Role.CONSTANT, "no values at all", n_missing=n_missing, notices=("no values at all, left out",))
+            return left_out(
+                Role.CONSTANT, "no values at all", n_missing=n_missing, notices=("no values at all, left out",)
+            )
         if low == high:
             also = f" in all {len(present)} rows that have one" if n_missing else ""
             return left_out(
@@ -108,18 +110,14 @@ class Numbers:
             return left_out(Role.DROPPED, what, n_missing=n_missing, notices=(f"{what}, left out",))
         reading = self._as_asked(asked, policy, present) if asked is not None else self._by_rules(present, missing)
         shown = reading.shown or f"{low:g} to {high:g}"
-        return replace(
-            reading, n_missing=n_missing, shown=shown, notices=(*self.notices, *reading.notices)
-        )
+        return replace(reading, n_missing=n_missing, shown=shown, notices=(*self.notices, *reading.notices))
 
     def _by_rules(self, present: np.ndarray, missing: np.ndarray) -> Reading:
         if _two_valued(present):
             low, high = present.min(), present.max()
             codes = np.where(missing, -1, self.values == high).astype(np.int64)
             values, notices = self._scaled(present)
-            return Reading(
-                Role.BINARY, "two values", values, codes=codes, shown=f"{low:g}, {high:g}", notices=notices
-            )
+            return Reading(Role.BINARY, "two values", values, codes=codes, shown=f"{low:g}, {high:g}", notices=notices)
         if self.named and bool((present == np.floor(present)).all()):
             found = self._identifier(present)
             if found is not None:
@@ -178,7 +176,9 @@ class Numbers:
             return Dates(self.name, dates).read(asked, policy)
         if asked.role == Role.BINARY and not _two_valued(present):
             return cannot(
-                Role.BINARY, f"column {self.name} has more than two values", f"give it another role: {say(self.name, 'number')}"
+                Role.BINARY,
+                f"column {self.name} has more than two values",
+                f"give it another role: {say(self.name, 'number')}",
             )
         if asked.role == Role.BINARY:
             return replace(self._by_rules(present, np.isnan(self.values)), why=GIVEN)
@@ -199,7 +199,9 @@ def _dates_of_numbers(present: np.ndarray, values: np.ndarray) -> np.ndarray | N
         return None
     how = "%Y" if 1000 <= present.min() and present.max() <= 3000 else "%Y%m%d"
     texts = [None if np.isnan(value) else str(int(value)) for value in values]
-    found = pd.to_datetime(pd.Series(texts, dtype=object), format=how, errors="coerce").to_numpy().astype("datetime64[ns]")
+    found = (
+        pd.to_datetime(pd.Series(texts, dtype=object), format=how, errors="coerce").to_numpy().astype("datetime64[ns]")
+    )
     return None if np.isnat(found[~np.isnan(values)]).any() else found
 
 

@@ -43,10 +43,10 @@ def prepare(
 ) -> PreparedTable:
     """The prepared form of a table: a data frame (pandas, polars, pyarrow), or an array with columns called x0, x1, ...
 
-    ``roles`` overrides the roles that the rules of `grip2.tables.roles` give. ``groups`` names columns that are selected together.
-    ``missing`` says what happens to missing values: "draw" keeps them, to be completed by the sampler's model; "indicator"
-    fills them and adds a column that tells where; "median" fills them; "refuse" raises. With ``target`` a column that copies
-    it is refused. All problems are told in one `TableError`.
+    ``roles`` overrides the roles that the rules of `grip2.tables.roles` give. ``groups`` names columns that are selected
+    together. ``missing`` says what happens to missing values: "draw" keeps them, to be completed by the sampler's model;
+    "indicator" fills them and adds a column that tells where; "median" fills them; "refuse" raises. With ``target`` a column
+    that copies it is refused. All problems are told in one `TableError`.
     """
     examined = examine(table, roles=roles, missing=missing, target=target, who=who)
     if examined.problems:
@@ -67,6 +67,8 @@ def examine(
     source = source_of(table, who)
     names = [column.name for column in source.columns]
     asked, problems = asked_roles(roles, names)
+    if source.n_rows < MIN_ROWS:
+        problems.insert(0, Problem(f"at least {MIN_ROWS} rows are needed", f"got n_samples = {source.n_rows}"))
     readings = [column.read(asked.get(column.name), policy) for column in source.columns]
     for reading in readings:
         problems += reading.problems
@@ -130,7 +132,7 @@ def assemble(examined: Examined, *, groups: Groups | None, who: str) -> Prepared
     repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if repeated:
         raise TableError(f"{who}: encoding gives two columns the name {repeated[0]!r}; rename one of them.")
-    _check_size(examined, columns, who)
+    _check_size(len(kept), len(examined.variables), who)
     units = _units(groups, [variable.name for variable in variables], names, owners, who)
     return PreparedTable(_matrix(examined, columns, kept), tuple(variables), units, examined.notices)
 
@@ -154,13 +156,9 @@ def _copies_of_target(names: Sequence[str], readings: Sequence[Reading], target:
     ]
 
 
-def _check_size(examined: Examined, columns: Sequence[np.ndarray], who: str) -> None:
-    n_rows = len(columns[0]) if columns else 0
-    if columns and n_rows < MIN_ROWS:
-        raise TableError(f"{who}: at least {MIN_ROWS} rows are needed, got n_samples = {n_rows}.")
-    left = sum(bool(reading.values is not None and not v.copy_of) for v, reading in zip(examined.variables, examined.readings, strict=True))
+def _check_size(left: int, n_variables: int, who: str) -> None:
     if left < MIN_FEATURES:
-        dropped = len(examined.variables) - left
+        dropped = n_variables - left
         rest = f" ({dropped} more are constant, identifiers, copies or left out)" if dropped else ""
         raise TableError(
             f"{who}: at least {MIN_FEATURES} features are needed, got {left} feature(s){rest}: a false discovery rate over a "

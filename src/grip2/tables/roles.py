@@ -20,9 +20,10 @@ A role that the user gives (``columns={"zip": "category"}``, ``--as zip=category
 8. **copy**: equal to an earlier column in every row, or the same levels under other names. One unit with that column.
    A copy of the target stops the preparation.
 
-Empty cells and marks such as "N/A", "?" and "." are missing; so is "NA", but in a text column that has empty cells too, and in one
-that is declared a category, "NA" is a level. A text column that is empty in at least half of the rows has the level "(missing)".
-Spaces around texts do not count. Columns of arrays have no names, so that only rules 1 to 3, 5, 7 and 8 apply to them.
+Empty cells and marks such as "N/A", "?" and "." are missing; so is "NA", but in a text column that has empty cells too, and in
+one that is declared a category, "NA" is a level. A text column that is empty in at least half of the rows has the level
+"(missing)". Spaces around texts do not count. In an array, whose columns have no names, numbers are never identifiers, and a
+copy of the target is told by a warning.
 """
 
 from __future__ import annotations
@@ -80,9 +81,7 @@ _ROLES_TO_GIVE = {
 }
 
 
-def asked_roles(
-    given: Mapping[str, str] | None, names: Sequence[str]
-) -> tuple[dict[str, Asked], list[Problem]]:
+def asked_roles(given: Mapping[str, str] | None, names: Sequence[str]) -> tuple[dict[str, Asked], list[Problem]]:
     """The roles that the user gives, and what is wrong with them."""
     asked: dict[str, Asked] = {}
     problems: list[Problem] = []
@@ -101,7 +100,8 @@ def asked_roles(
             problems.append(
                 Problem(
                     f"column {name!r} cannot be taken for {word!r}",
-                    f"roles are {roles}, or an order such as small<medium<large" + (f". {hint.rstrip('?')}?" if hint else ""),
+                    f"roles are {roles}, or an order such as small<medium<large"
+                    + (f". {hint.rstrip('?')}?" if hint else ""),
                 )
             )
         else:

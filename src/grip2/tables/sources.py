@@ -54,6 +54,7 @@ class Source:
     """A table as it came."""
 
     columns: tuple[Column, ...]
+    n_rows: int
     matrix: np.ndarray | None = None  # the numbers themselves, where the table is an array of them
     views: tuple[np.ndarray, ...] = ()  # its columns
     named: bool = True
@@ -71,16 +72,21 @@ def take_rows(table: Any, rows: np.ndarray) -> Any:
     return np.ma.asarray(table)[rows] if isinstance(table, np.ma.MaskedArray) else np.asarray(table)[rows]
 
 
+def take_columns(frame: Any, columns: np.ndarray) -> Any:
+    """Some columns of a data frame, in its own library."""
+    return nw.to_native(nw.from_native(frame, eager_only=True)[:, [int(j) for j in columns]])
+
+
 def source_of(table: Any, who: str) -> Source:
     """The columns of a data frame, of a structured array, or of a plain or masked array (x0, x1, ...)."""
     if is_frame(table):
         names = column_names(table, who)
         frame = nw.from_native(table, eager_only=True)
         series = zip(names or (), frame.iter_columns(), strict=True)
-        return Source(tuple(column_of(name, values) for name, values in series))
+        return Source(tuple(column_of(name, values) for name, values in series), len(frame))
     fields = getattr(getattr(table, "dtype", None), "names", None)
     if fields:
-        return Source(tuple(_of_array(name, np.asarray(table)[name], True) for name in fields))
+        return Source(tuple(_of_array(name, np.asarray(table)[name], True) for name in fields), len(table))
     if isinstance(table, np.ma.MaskedArray):
         return _of_masked(table)
     matrix = np.asarray(table)
@@ -90,8 +96,8 @@ def source_of(table: Any, who: str) -> Source:
         matrix = np.ascontiguousarray(matrix)
         views = tuple(matrix.T)
         columns = tuple(Numbers(name, view, named=False) for name, view in zip(names, views, strict=True))
-        return Source(columns, matrix, views, named=False)
-    return Source(tuple(_of_array(name, matrix[:, j], False) for j, name in enumerate(names)), named=False)
+        return Source(columns, len(matrix), matrix, views, named=False)
+    return Source(tuple(_of_array(name, matrix[:, j], False) for j, name in enumerate(names)), len(matrix), named=False)
 
 
 def _of_masked(table: np.ma.MaskedArray[Any, Any]) -> Source:
@@ -106,8 +112,15 @@ def _of_masked(table: np.ma.MaskedArray[Any, Any]) -> Source:
             real = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
             columns.append(Numbers(f"x{j}", np.where(mask, np.asarray(np.nan, real.dtype), real), named=False))
         else:
-            columns.append(_of_array(f"x{j}", np.where(mask, None, values.astype(object)), False))
-    return Source(tuple(columns), named=False)
+            columns.append(_of_array(f"x{j}", _blanked(values.astype(object), mask), False))
+    return Source(tuple(columns), len(table), named=False)
+
+
+def _blanked(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Objects, None where they are missing."""
+    out = values.copy()
+    out[missing] = None
+    return out
 
 
 def _wide(values: np.ndarray) -> np.ndarray:
@@ -150,7 +163,8 @@ def column_of(name: str, series: nw.Series[Any]) -> Column:
         return Numbers(name, _days(spans.to_numpy().astype("timedelta64[ns]")), why="spans of time, in days")
     if dtype in (nw.Categorical, nw.Enum):
         return _of_categories(name, series)
-    return _of_objects(name, np.array([*series.to_list(), None], dtype=object)[:-1], True)
+    values = np.array([*series.to_list(), None], dtype=object)[:-1]
+    return Texts.of(name, values) if dtype == nw.String else _of_objects(name, values, True)
 
 
 def _of_categories(name: str, series: nw.Series[Any]) -> Column:
@@ -166,25 +180,31 @@ def _of_categories(name: str, series: nw.Series[Any]) -> Column:
 def _of_objects(name: str, values: np.ndarray, named: bool) -> Column:
     """A column of Python objects, by what they are."""
     missing = np.array([value is None or value is pd.NaT for value in values], dtype=bool)
-    missing |= np.array([isinstance(v, numbers.Real) and v != v or type(v).__name__ == "NAType" for v in values], dtype=bool)
+    missing |= np.array(
+        [(isinstance(v, numbers.Real) and v != v) or type(v).__name__ == "NAType" for v in values], dtype=bool
+    )
     missing |= np.array([isinstance(v, Decimal) and v.is_nan() for v in values], dtype=bool)
     present = values[~missing]
     kinds = {type(value) for value in present}
     if all(issubclass(kind, numbers.Real | Decimal | np.bool_) for kind in kinds):
         return _of_real(name, values, missing, named)
     if all(issubclass(kind, str) for kind in kinds):
-        return Texts.of(name, np.where(missing, None, values), named=named)
+        return Texts.of(name, _blanked(values, missing), named=named)
     if all(issubclass(kind, datetime.date | np.datetime64) for kind in kinds):
-        stamps = pd.to_datetime(pd.Series(np.where(missing, None, values), dtype=object), utc=True, errors="coerce")
+        stamps = pd.to_datetime(pd.Series(_blanked(values, missing), dtype=object), utc=True, errors="coerce")
         return Dates(name, stamps.dt.tz_localize(None).to_numpy().astype("datetime64[ns]"))
     if all(issubclass(kind, datetime.timedelta | np.timedelta64) for kind in kinds):
-        return Numbers(name, _days(pd.to_timedelta(pd.Series(np.where(missing, None, values))).to_numpy()), named=named)
+        return Numbers(name, _days(pd.to_timedelta(pd.Series(_blanked(values, missing))).to_numpy()), named=named)
     if all(issubclass(kind, datetime.time) for kind in kinds):
-        hours = [np.nan if no else v.hour + v.minute / 60 + v.second / 3600 for v, no in zip(values, missing, strict=True)]
+        hours = [
+            np.nan if no else v.hour + v.minute / 60 + v.second / 3600 for v, no in zip(values, missing, strict=True)
+        ]
         return Numbers(name, np.array(hours), why="times of day, in hours", named=named)
     simple = (str, numbers.Real, Decimal, np.bool_, datetime.date)
     if all(issubclass(kind, simple) for kind in kinds):
-        return Texts.of(name, np.array([None if no else str(v) for v, no in zip(values, missing, strict=True)], dtype=object))
+        return Texts.of(
+            name, np.array([None if no else str(v) for v, no in zip(values, missing, strict=True)], dtype=object)
+        )
     odd = np.flatnonzero([not isinstance(value, simple) and not no for value, no in zip(values, missing, strict=True)])
     return Unreadable(name, f"{type(values[odd[0]]).__name__} in {row_list(odd)}")
 
@@ -195,7 +215,9 @@ def _of_real(name: str, values: np.ndarray, missing: np.ndarray, named: bool) ->
         out = np.full(len(values), np.nan)
         out[~missing] = present.astype(np.float64)
         return Numbers(name, out, named=named)
-    finite = np.array([not isinstance(value, float | np.floating | Decimal) or abs(value) != float("inf") for value in present])
+    finite = np.array(
+        [not isinstance(value, float | np.floating | Decimal) or abs(value) != float("inf") for value in present]
+    )
     if not finite.all():
         out = np.full(len(values), np.nan)
         out[~missing] = [float(value) for value in present]

@@ -20,7 +20,22 @@ from grip2.tables.text import MISSING_MARKS
 TIME, EVENT = "time", "event"
 # What an event column may say of a row in which the event has happened.
 EVENT_WORDS = frozenset(
-    {"1", "yes", "y", "true", "t", "event", "dead", "died", "death", "deceased", "relapse", "relapsed", "failed", "failure"}
+    {
+        "1",
+        "yes",
+        "y",
+        "true",
+        "t",
+        "event",
+        "dead",
+        "died",
+        "death",
+        "deceased",
+        "relapse",
+        "relapsed",
+        "failed",
+        "failure",
+    }
 )
 
 
@@ -39,7 +54,10 @@ class TargetValues:
         if self.values.dtype.names:
             return [(f"{self.name} ({field})", self.values[field]) for field in self.values.dtype.names]
         if self.values.ndim == 2:
-            return [(f"{self.name} ({field})", self.values[:, j]) for j, field in enumerate((TIME, EVENT)[: self.values.shape[1]])]
+            return [
+                (f"{self.name} ({field})", self.values[:, j])
+                for j, field in enumerate((TIME, EVENT)[: self.values.shape[1]])
+            ]
         return [(self.name, self.values)]
 
 
@@ -56,12 +74,15 @@ def target_of(y: Any, table: Any, who: str) -> TargetValues:
             notices.append("y was put into the order of the table's index")
         y = aligned
     if isinstance(y, np.ma.MaskedArray):
-        mask = np.ma.getmaskarray(y)
-        return _present(np.asarray(y.data), ~(mask if mask.ndim == 1 else mask.any(axis=1)), who, notices)
+        masked = np.asarray(np.ma.getmaskarray(y))
+        present = np.asarray(~(masked if masked.ndim == 1 else masked.any(axis=1)))
+        return _present(np.asarray(y.data), present, who, notices)
     series = nw.from_native(y, series_only=True, pass_through=True) if not isinstance(y, np.ndarray) else y
     if isinstance(series, nw.Series):
         present = ~_absent(series)
-        return _present(np.asarray(y)[present] if present.all() else _to_array(series, present), present, who, notices, taken=True)
+        return _present(
+            np.asarray(y)[present] if present.all() else _to_array(series, present), present, who, notices, taken=True
+        )
     if isinstance(y, pd.DataFrame):
         present = ~y.isna().any(axis=1).to_numpy()
         return _present(y[present].to_numpy(), present, who, notices, taken=True)
@@ -164,10 +185,11 @@ def read_event(series: nw.Series[Any], name: str, value: str | None) -> tuple[Ta
     found = sorted(set(plain))
     listed = ", ".join(found[:6]) + (", ..." if len(found) > 6 else "")
     notice = ""
+    words = {word for word in found if word.lower() in EVENT_WORDS}
     if value is not None:
         happened = {_plain(value)}
-    elif set(found) <= {"0", "1"} or len(happened := {word for word in found if word.lower() in EVENT_WORDS}) == 1 == len(found) - 1:
-        happened = {word for word in found if word.lower() in EVENT_WORDS}
+    elif set(found) <= {"0", "1"} or (len(words), len(found)) == (1, 2):
+        happened = words
     elif found == ["1", "2"]:
         happened, notice = {"2"}, f"{name}: 2 is taken for the event, 1 for censored"
     elif "0" in found and len(found) <= 5 and all(word.lstrip("-").isdecimal() for word in found):

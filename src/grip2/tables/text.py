@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 # Never a value.
-MISSING_MARKS = frozenset({"", "NaN", "nan", "NAN", "<NA>", "N/A", "n/a", "#N/A", "#NA", "null", "NULL", "Null", "?", "."})
+MISSING_MARKS = frozenset(
+    {"", "NaN", "nan", "NAN", "<NA>", "N/A", "n/a", "#N/A", "#NA", "null", "NULL", "Null", "?", "."}
+)
 # Missing in a column of numbers or dates. In a column of texts "NA" is missing unless empty cells occur too; others are levels.
 DOUBTFUL_MARKS = frozenset({"NA", "na", "None", "none", "-", "--", "missing", "Missing"})
 NUMBER_MARKS = MISSING_MARKS | DOUBTFUL_MARKS
@@ -30,7 +32,9 @@ DATE_FORMATS = (
 )  # fmt: skip
 # Day or month first: only where the column fits one of the two and not the other.
 AMBIGUOUS_FORMATS = (("%d/%m/%Y", "%m/%d/%Y"), ("%d-%m-%Y", "%m-%d-%Y"), ("%d/%m/%y", "%m/%d/%y"))
-_LOOKS_LIKE_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?([T ].*)?$|[A-Za-z]{3,9}[- ].*\d{4}$|\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{4}$")
+_LOOKS_LIKE_DATE = re.compile(
+    r"\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?([T ].*)?$|[A-Za-z]{3,9}[- ].*\d{4}$|\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{4}$"
+)
 
 
 def is_plain_number(text: str) -> bool:

@@ -61,7 +61,9 @@ class Texts:
                 return found
         return self._as_levels(asked, policy, counts)
 
-    def _as_numbers(self, asked: Asked | None, policy: Missing, counts: np.ndarray, cells: np.ndarray) -> Reading | None:
+    def _as_numbers(
+        self, asked: Asked | None, policy: Missing, counts: np.ndarray, cells: np.ndarray
+    ) -> Reading | None:
         texts = [label for label, cell in zip(self.labels, cells, strict=True) if cell]
         if looks_like_code(texts) and asked is None:
             return None
@@ -144,5 +146,3 @@ class Texts:
         if reading.problems or reading.values is None:
             return reading
         return replace(reading, notices=(*asked_about, *reading.notices))
-
-

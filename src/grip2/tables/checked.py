@@ -1,0 +1,117 @@
+"""What a user passes to ``fit``, checked as scikit-learn demands and prepared: a table, its target, clusters of its rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import validate_data
+
+from grip2._validation import column_names
+from grip2.errors import Grip2Error
+from grip2.groups import Groups
+from grip2.tables.prepare import prepare
+from grip2.tables.records import PreparedTable
+from grip2.tables.sources import is_frame, take_rows
+from grip2.tables.target import TargetValues, target_of
+
+SHOWN_NOTICES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedInput:
+    """A prepared table, and the target and the clusters of its rows."""
+
+    table: PreparedTable
+    y: np.ndarray
+    clusters: Any = None
+    notices: tuple[str, ...] = ()  # changes that the user has not been told of
+
+
+def checked_input(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    clusters: Any = None,
+    *,
+    roles: Mapping[str, str] | None,
+    groups: Groups | None,
+    missing: str,
+    who: str,
+) -> CheckedInput:
+    """Check and prepare; sets ``n_features_in_`` and ``feature_names_in_`` of the estimator.
+
+    A table that is prepared already is taken as it is.
+    """
+    try:
+        if isinstance(X, PreparedTable):
+            _remember_names(estimator, X)
+            values = _checked_values(target_of(y, None, who), estimator)
+            check_consistent_length(X.X, values)
+            return CheckedInput(X, values, clusters)
+        X = _checked_table(estimator, X)
+        target = target_of(y, X, who)
+        values = _checked_values(target, estimator)
+        if target.rows is not None:
+            clusters = None if clusters is None else np.asarray(clusters)[target.rows]
+            X = take_rows(X, target.rows)
+        check_consistent_length(X, values)
+    except Grip2Error:
+        raise
+    except ValueError as error:  # scikit-learn's complaints about the data
+        raise Grip2Error(f"{who}: {error}") from None
+    table = prepare(X, roles=roles, groups=groups, missing=missing, target=target, who=who)
+    return CheckedInput(table, values, clusters, (*target.notices, *table.notices))
+
+
+def refuse_undrawn(table: PreparedTable, sampler: str, who: str) -> None:
+    """Refuse a table with missing values for a sampler that cannot draw them."""
+    if not table.has_missing:
+        return
+    gone = [variable for variable in table.variables if variable.n_missing and variable.columns]
+    listed = ", ".join(f"{variable.name} ({variable.n_missing})" for variable in gone[:10])
+    more = f" and {len(gone) - 10} more columns" if len(gone) > 10 else ""
+    raise Grip2Error(
+        f"{who}: X contains NaN: missing values in {listed}{more}, which {sampler} cannot draw. Use CopulaKnockoffs, which can, "
+        "or have them filled: missing='indicator' or 'median' (--missing median)."
+    )
+
+
+def _checked_table(estimator: BaseEstimator, X: Any) -> Any:
+    fields = getattr(getattr(X, "dtype", None), "names", None)
+    if fields:
+        X = pd.DataFrame({name: X[name] for name in fields})
+    column_names(X, type(estimator).__name__)  # repeated names have a message of their own
+    if is_frame(X):
+        validate_data(estimator, X, skip_check_array=True)
+        return X
+    masked = isinstance(X, np.ma.MaskedArray)
+    plain = validate_data(estimator, np.ma.getdata(X) if masked else X, dtype=None, ensure_all_finite=False, order="C")
+    return X if masked else plain
+
+
+def _checked_values(target: TargetValues, estimator: BaseEstimator) -> np.ndarray:
+    values = target.values
+    if values.dtype.names:
+        return values
+    return np.asarray(check_array(values, ensure_2d=False, dtype=None, input_name="y", estimator=estimator))
+
+
+def _remember_names(estimator: BaseEstimator, table: PreparedTable) -> None:
+    estimator.n_features_in_ = len(table.variables)
+    estimator.feature_names_in_ = np.array([variable.name for variable in table.variables], dtype=object)
+
+
+def warn_of_changes(notices: tuple[str, ...], who: str) -> None:
+    """One warning that sums up what was changed beyond encoding."""
+    if not notices:
+        return
+    shown = "; ".join(notices[:SHOWN_NOTICES])
+    more = f"; and {len(notices) - SHOWN_NOTICES} more (table_.notices)" if len(notices) > SHOWN_NOTICES else ""
+    warnings.warn(f"{who}: the table was changed: {shown}{more}.", UserWarning, stacklevel=4)
