@@ -201,9 +201,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        sampler = CopulaKnockoffs if self.knockoffs is None else type(self.knockoffs)
-        completes = getattr(sampler, "completes", False)  # knockoffs may be anything before fit has checked it
-        tags.input_tags.allow_nan = self.missing in ("indicator", "median") or (self.missing == "draw" and completes)
+        tags.input_tags.allow_nan = self.missing in ("indicator", "median") or (
+            self.missing == "draw" and getattr(self._sampler_class(), "completes", False)
+        )
         return tags
 
     def _augmented(
@@ -221,13 +221,19 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         X, y = sampler.augment_rows(X, response.y, rng=rng)
         return X, response.encode(y, type(self).__name__)
 
+    def _sampler_class(self) -> type[KnockoffSampler]:
+        """The class of the sampler; before ``fit`` has checked it, of whatever was given for one."""
+        if self.knockoffs is None or isinstance(self.knockoffs, str):
+            named: type[KnockoffSampler] = SAMPLERS.load(self.knockoffs or DEFAULT_KNOCKOFFS)
+            return named
+        return type(self.knockoffs)
+
     def _sampler(self) -> KnockoffSampler:
         """A sampler to be fitted: a copy of the one given, or a new one of the name given."""
         if self.knockoffs is None or isinstance(self.knockoffs, str):
-            sampler: KnockoffSampler = SAMPLERS.create(self.knockoffs or DEFAULT_KNOCKOFFS)
-        else:
-            sampler = clone(self.knockoffs)
-        return sampler
+            return self._sampler_class()()
+        copied: KnockoffSampler = clone(self.knockoffs)
+        return copied
 
     def _check_parameters(self) -> None:
         who = type(self).__name__
@@ -262,7 +268,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         data = checked_input(
             self, X, y, clusters, roles=self.columns, groups=self.groups, missing=self.missing, who=who
         )
-        sampler = CopulaKnockoffs if self.knockoffs is None else type(self.knockoffs)
+        sampler = self._sampler_class()
         if not sampler.completes:
             refuse_undrawn(data.table, sampler.__name__, who)
         warn_of_changes(data.notices, who)
