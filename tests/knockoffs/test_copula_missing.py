@@ -107,11 +107,11 @@ def mixed(n: int, rng: np.random.Generator) -> tuple[np.ndarray, list[object], l
 
 
 def test_knockoffs_of_completed_tables_are_exchangeable():
-    """10,000 rows, six variables of all kinds, 20 % missing, two copies: means and second moments of all members.
+    """10,000 rows, six variables of all kinds, 30 % missing, two copies: means and second moments of all members.
 
-    In 10 data sets the largest difference was below 9 / sqrt(n), mostly variances of the log-normal column: bound 16.
-    Median imputation (the most frequent level of the category), the broken twin, is far beyond: its knockoffs come from the
-    model of the right distribution, its originals do not.
+    Largest difference, times sqrt(n): 3.6 to 5.6 in ten data sets (mean 4.4, standard deviation 0.65). Bound 10, more than 8
+    standard deviations above. Median imputation (a level that is missing becomes the reference), the broken twin: 26 to 31.
+    Correlations of the completed table miss those without holes by 0.02 to 0.03: bound 0.09; median imputation 0.2.
     """
     X, groups, categories = mixed(10_000, RNG(0))
     hole = RNG(1).random(X.shape) < 0.3
@@ -124,10 +124,10 @@ def test_knockoffs_of_completed_tables_are_exchangeable():
     assert completed[:, 5:].sum(axis=1).max() == 1.0
     assert set(np.unique(completed[:, 2])) <= set(np.unique(X[:, 2]))
     assert correlation_error(completed, X) < 0.09
-    assert largest_difference([completed, *sampler.sample(completed, rng=RNG(3), copies=2)], sampler.units_) < 16
+    assert largest_difference([completed, *sampler.sample(completed, rng=RNG(3), copies=2)], sampler.units_) < 10
     imputed = median_imputed(holed)
     assert correlation_error(imputed, X) > 0.12
-    assert largest_difference([imputed, *sampler.sample(imputed, rng=RNG(3), copies=2)], sampler.units_) > 32
+    assert largest_difference([imputed, *sampler.sample(imputed, rng=RNG(3), copies=2)], sampler.units_) > 20
 
 
 def test_a_complete_table_is_returned_as_it_is():
