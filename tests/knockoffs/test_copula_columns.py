@@ -97,10 +97,9 @@ def test_a_fitting_copula_is_left_alone():
 
 
 def misfit(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Counts that are zero together or positive together, and unrelated where positive: no Gaussian copula."""
-    active = rng.random((n, 3)) < 0.3
-    counts = 1 + rng.poisson(2.0, (n, 9))
-    return np.where(np.repeat(active, 3, axis=1), counts, 0).astype(float)
+    """Three blocks of three unrelated counts, all of which are large in the same 5 % of the rows: no Gaussian copula."""
+    large = np.repeat(rng.random((n, 3)) < 0.05, 3, axis=1)
+    return np.where(large, 8 + rng.integers(0, 4, (n, 9)), rng.integers(0, 4, (n, 9))).astype(float)
 
 
 def moment_errors(X: np.ndarray, Xk: np.ndarray) -> tuple[float, float]:
@@ -113,26 +112,25 @@ def moment_errors(X: np.ndarray, Xk: np.ndarray) -> tuple[float, float]:
 
 
 def test_a_copula_that_does_not_fit_is_matched(monkeypatch):
-    """4,000 rows of counts with common zeros: correlations of knockoffs, and of columns with knockoffs of others.
+    """4,000 rows of counts that are large together: correlations of knockoffs, and of columns with knockoffs of others.
 
-    Matched, their errors are 1 to 3 standard errors in five data sets; without matching, the broken twin, more than twice
-    as large.
+    Root mean square errors in five data sets, in units of 1 / sqrt(n): 0.8 to 0.9 matched (standard deviation 0.03 and
+    0.07), bound 2; 13 to 16 without matching, the broken twin.
     """
     X = misfit(4000, RNG(0))
     sampler = CopulaKnockoffs().fit(X)
     fit = sampler.column_fit_
     assert fit is not None
     assert fit.matched
-    assert fit.used < 1.5 * fit.standard_error < fit.likeliest
+    assert fit.used < fit.standard_error < fit.likeliest
     assert "does not fit" in " ".join(sampler.assumptions())
     matched = moment_errors(X, sampler.sample(X, rng=RNG(1)))
     monkeypatch.setattr(module, "MOST_COLUMNS", 0)
     plain = CopulaKnockoffs().fit(X)
     assert "not mended" in " ".join(plain.assumptions())
     twin = moment_errors(X, plain.sample(X, rng=RNG(1)))
-    print(matched, twin, fit)
-    assert matched[0] < twin[0] / 2
-    assert matched[1] < twin[1] / 2
+    assert max(matched) < 2
+    assert min(twin) > 8
 
 
 def test_a_changed_block_keeps_the_rest_given_it():

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtri
 
 from grip2.errors import Grip2Error
-from grip2.knockoffs import CopulaKnockoffs
+from grip2.knockoffs import CopulaKnockoffs, GaussianKnockoffs
 from grip2.knockoffs import missing as missing_module
 from grip2.knockoffs.missing import MissingScores
 from tests.knockoffs.cases import ar1, normal_rows, uneven
@@ -150,6 +150,33 @@ def test_seeds_new_rows_and_empty_rows():
     np.testing.assert_array_equal(first, second)
     assert (first[:, 2] != other[:, 2]).mean() > 0.9
     assert np.isnan(new[0]).all()
+
+
+def test_gaussian_knockoffs_complete_too():
+    """Normal columns in different units, 10,000 rows, 30 % missing; eight data sets gave the figures.
+
+    Correlations miss those without holes by 0.014 to 0.025 (bound 0.07), after median imputation by 0.22. The largest
+    difference between members, times sqrt(n): 3.3 to 4.1 (standard deviation 0.26, bound 8), after median imputation 22 to 25.
+    """
+    X = 5 + normal_rows(10_000, uneven(6), RNG(0)) * 10.0 ** np.arange(-2, 4)
+    holed = with_holes(X, 0.3, RNG(1))
+    sampler = GaussianKnockoffs().fit(holed)
+    completed = sampler.complete(holed, rng=RNG(2))
+    seen = ~np.isnan(holed)
+    np.testing.assert_array_equal(completed[seen], X[seen])
+    assert correlation_error(completed, X) < 0.07
+    assert largest_difference([completed, *sampler.sample(completed, rng=RNG(3), copies=2)], sampler.units_) < 8
+    imputed = median_imputed(holed)
+    assert correlation_error(imputed, X) > 0.15
+    assert largest_difference([imputed, *sampler.sample(imputed, rng=RNG(3), copies=2)], sampler.units_) > 16
+    known = GaussianKnockoffs(np.zeros(6), uneven(6)).fit(holed)
+    assert np.isfinite(known.complete(holed, rng=RNG(0))).all()
+    assert sampler.complete(X, rng=RNG(0)) is X
+    with pytest.raises(Grip2Error, match="fitted on 6 columns"):
+        sampler.complete(holed[:, :3], rng=RNG(0))
+    holed[:, 2] = np.nan
+    with pytest.raises(Grip2Error, match="every column must vary, got a constant column 2"):
+        GaussianKnockoffs().fit(holed)
 
 
 def test_ranks_and_interpolation_complete_too():
