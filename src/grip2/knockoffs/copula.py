@@ -21,6 +21,7 @@ from grip2.knockoffs.covariance import (
     FLOOR,
     Scatter,
     check_not_constant,
+    check_observed,
     check_shrinkage,
     mean_and_scale,
     scatter,
@@ -148,6 +149,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         matrix = as_matrix(X, who, missing=True)
         if len(matrix) < 2:
             raise Grip2Error(f"{who}: at least two rows are needed, got {len(matrix)}.")
+        check_observed(X, matrix, who)
         check_not_constant(X, *mean_and_scale(matrix), who)
         p = matrix.shape[1]
         units = units_of_columns(groups, p, who)

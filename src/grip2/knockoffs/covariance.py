@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import NumericalRepairWarning, as_matrix, refuse_constant, row_blocks
+from grip2.knockoffs.base import NumericalRepairWarning, as_matrix, column_list, refuse_constant, row_blocks
 from grip2.knockoffs.s_matrix._scale import correlation_scale, lift, smallest_eigenvalue
 
 SHRINKAGE = ("least", "ledoit_wolf")
@@ -136,6 +136,16 @@ def mean_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for block in row_blocks(X):
         square += np.nansum((X[block] - mean) ** 2, axis=0)
     return mean, np.sqrt(square / np.maximum(count - 1, 1))
+
+
+def check_observed(X: object, matrix: np.ndarray, who: str) -> None:
+    """Raise if a column of the matrix made from X has no value at all."""
+    empty = np.flatnonzero(np.isnan(matrix).all(axis=0))
+    if len(empty):
+        raise Grip2Error(
+            f"{who}: every column must have observed values, got missing values only in {column_list(X, empty)}. "
+            f"Drop {'it' if len(empty) == 1 else 'them'}."
+        )
 
 
 def check_not_constant(X: object, mean: np.ndarray, scale: np.ndarray, who: str) -> None:

@@ -13,6 +13,7 @@ from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     CovarianceEstimate,
     check_not_constant,
+    check_observed,
     check_shrinkage,
     mean_and_scale,
     shrink_by,
@@ -80,6 +81,7 @@ class GaussianKnockoffs(JointCopiesSampler):
         who = type(self).__name__
         check_shrinkage(self.shrinkage, who)
         matrix = as_matrix(X, who, missing=True)
+        check_observed(X, matrix, who)
         p = matrix.shape[1]
         units = units_of_columns(groups, p, who)
         if self.covariance is None:
