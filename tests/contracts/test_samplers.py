@@ -187,7 +187,7 @@ def test_one_column(Sampler):
     ("change", "message"),
     [
         (lambda X: X[:, 0], "rows and columns"),
-        (lambda X: np.where(np.arange(6) == 2, np.nan, X), "NaN or infinity in column 2. Impute"),
+        (lambda X: np.where(np.arange(6) == 2, np.inf, X), "NaN or infinity in column 2. Impute"),
         (lambda X: np.where(np.arange(6) == 2, 1.0, X), "a constant column 2. Drop it"),
         (lambda X: np.where(np.arange(6) < 2, 0.1, X), "got constant columns 0, 1. Drop them"),
         (lambda X: csr_array(X), "X must be a dense array, got a sparse one"),
@@ -196,11 +196,29 @@ def test_one_column(Sampler):
         (lambda X: X.astype(str).astype(object) + "a", "must hold numbers"),
         (lambda X: X[:0], "rows and columns"),
     ],
-    ids=["vector", "nan", "constant", "constants", "sparse", "complex", "missing", "text", "empty"],
+    ids=["vector", "infinite", "constant", "constants", "sparse", "complex", "missing", "text", "empty"],
 )
 def test_bad_input_says_who_what_and_what_to_do(Sampler, X, change, message):
     with pytest.raises(Grip2Error, match=f"{Sampler.__name__}: .*{message}"):
         Sampler().fit(change(X))
+
+
+@EVERY
+def test_missing_values_are_completed_or_refused(Sampler, X):
+    holed = X.copy()
+    holed[3, 2] = np.nan
+    if not Sampler.completes:
+        with pytest.raises(Grip2Error, match=f"{Sampler.__name__}: .*NaN or infinity in column 2. Impute"):
+            Sampler().fit(holed)
+        return
+    sampler = Sampler().fit(holed)
+    completed = sampler.complete(holed, rng=RNG(0))
+    assert np.isnan(holed[3, 2])
+    assert np.isfinite(completed[3, 2])
+    seen = ~np.isnan(holed)
+    np.testing.assert_array_equal(completed[seen], holed[seen])
+    with pytest.raises(Grip2Error, match=f"{Sampler.__name__}: .*NaN or infinity in column 2. Impute"):
+        sampler.sample(holed, rng=RNG(0))
 
 
 @EVERY

@@ -166,10 +166,12 @@ def table(n: int, rng: np.random.Generator, levels: int = 5) -> tuple[np.ndarray
 
 
 def test_moments_of_all_members():
-    """20,000 rows, three copies. Second moments and means of all members, originals included: the largest of about 500
-    differences between members, each of standard deviation at most sqrt(2 / n) times the kurtosis of products (below 2.5 for
-    standardised indicators of frequency above 0.08). In 20 data sets the largest was 4.0 to 6.8 / sqrt(n): bound 12.
-    Twins: copies of their own indicators each (independent dummies), and knockoffs of other rows."""
+    """20,000 rows, three copies: means and second moments of all members, originals included.
+
+    The largest standard deviation of a difference, times sqrt(n), is that of the variance of the rarest level (5 % of the
+    rows): 6.3. Bound 35, 5.5 of them, false-alarm rate below 1e-5 for about 100 moments; the largest was 4 to 11 in ten data
+    sets. Twins, above 80: knockoffs of other rows, and knockoffs from a model of independent columns.
+    """
     X, groups, categories = table(20_000, RNG(0))
     sampler = CopulaKnockoffs().fit(X, groups=groups, categories=categories)
     copies = sampler.sample(X, rng=RNG(1), copies=3)
@@ -177,12 +179,12 @@ def test_moments_of_all_members():
         assert set(np.unique(copy[:, 4:])) == {0.0, 1.0}
         assert copy[:, 4:].sum(axis=1).max() == 1.0
     units = sampler.units_
-    assert largest_difference([X, *copies], units) < 12
+    assert largest_difference([X, *copies], units) < 35
     dummies = CopulaKnockoffs().fit(X, groups=groups).sample(X, rng=RNG(1), copies=3)
     assert dummies[0][:, 4:].sum(axis=1).max() > 1
-    assert largest_difference([X, *RNG(2).permutation(copies, axis=1)], units) > 24
+    assert largest_difference([X, *RNG(2).permutation(copies, axis=1)], units) > 70
     alone = CopulaKnockoffs().fit(RNG(3).permuted(X, axis=0), groups=groups).sample(X, rng=RNG(1), copies=3)
-    assert largest_difference([X, *alone], units) > 24
+    assert largest_difference([X, *alone], units) > 70
 
 
 def test_dependence_of_categories_with_each_other():

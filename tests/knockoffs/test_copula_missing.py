@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtri
 
 from grip2.errors import Grip2Error
-from grip2.knockoffs import CopulaKnockoffs
+from grip2.knockoffs import CopulaKnockoffs, GaussianKnockoffs
 from grip2.knockoffs import missing as missing_module
 from grip2.knockoffs.missing import MissingScores
 from tests.knockoffs.cases import ar1, normal_rows, uneven
@@ -107,11 +107,11 @@ def mixed(n: int, rng: np.random.Generator) -> tuple[np.ndarray, list[object], l
 
 
 def test_knockoffs_of_completed_tables_are_exchangeable():
-    """10,000 rows, six variables of all kinds, 20 % missing, two copies: means and second moments of all members.
+    """10,000 rows, six variables of all kinds, 30 % missing, two copies: means and second moments of all members.
 
-    In 10 data sets the largest difference was below 9 / sqrt(n), mostly variances of the log-normal column: bound 16.
-    Median imputation (the most frequent level of the category), the broken twin, is far beyond: its knockoffs come from the
-    model of the right distribution, its originals do not.
+    Largest difference, times sqrt(n): 3.6 to 5.6 in ten data sets (mean 4.4, standard deviation 0.65). Bound 10, more than 8
+    standard deviations above. Median imputation (a level that is missing becomes the reference), the broken twin: 26 to 31.
+    Correlations of the completed table miss those without holes by 0.02 to 0.03: bound 0.09; median imputation 0.2.
     """
     X, groups, categories = mixed(10_000, RNG(0))
     hole = RNG(1).random(X.shape) < 0.3
@@ -124,10 +124,10 @@ def test_knockoffs_of_completed_tables_are_exchangeable():
     assert completed[:, 5:].sum(axis=1).max() == 1.0
     assert set(np.unique(completed[:, 2])) <= set(np.unique(X[:, 2]))
     assert correlation_error(completed, X) < 0.09
-    assert largest_difference([completed, *sampler.sample(completed, rng=RNG(3), copies=2)], sampler.units_) < 16
+    assert largest_difference([completed, *sampler.sample(completed, rng=RNG(3), copies=2)], sampler.units_) < 10
     imputed = median_imputed(holed)
     assert correlation_error(imputed, X) > 0.12
-    assert largest_difference([imputed, *sampler.sample(imputed, rng=RNG(3), copies=2)], sampler.units_) > 32
+    assert largest_difference([imputed, *sampler.sample(imputed, rng=RNG(3), copies=2)], sampler.units_) > 20
 
 
 def test_a_complete_table_is_returned_as_it_is():
@@ -152,6 +152,33 @@ def test_seeds_new_rows_and_empty_rows():
     assert np.isnan(new[0]).all()
 
 
+def test_gaussian_knockoffs_complete_too():
+    """Normal columns in different units, 10,000 rows, 30 % missing; eight data sets gave the figures.
+
+    Correlations miss those without holes by 0.014 to 0.025 (bound 0.07), after median imputation by 0.22. The largest
+    difference between members, times sqrt(n): 3.3 to 4.1 (standard deviation 0.26, bound 8), after median imputation 22 to 25.
+    """
+    X = 5 + normal_rows(10_000, uneven(6), RNG(0)) * 10.0 ** np.arange(-2, 4)
+    holed = with_holes(X, 0.3, RNG(1))
+    sampler = GaussianKnockoffs().fit(holed)
+    completed = sampler.complete(holed, rng=RNG(2))
+    seen = ~np.isnan(holed)
+    np.testing.assert_array_equal(completed[seen], X[seen])
+    assert correlation_error(completed, X) < 0.07
+    assert largest_difference([completed, *sampler.sample(completed, rng=RNG(3), copies=2)], sampler.units_) < 8
+    imputed = median_imputed(holed)
+    assert correlation_error(imputed, X) > 0.15
+    assert largest_difference([imputed, *sampler.sample(imputed, rng=RNG(3), copies=2)], sampler.units_) > 16
+    known = GaussianKnockoffs(np.zeros(6), uneven(6)).fit(holed)
+    assert np.isfinite(known.complete(holed, rng=RNG(0))).all()
+    assert sampler.complete(X, rng=RNG(0)) is X
+    with pytest.raises(Grip2Error, match="fitted on 6 columns"):
+        sampler.complete(holed[:, :3], rng=RNG(0))
+    holed[:, 2] = np.nan
+    with pytest.raises(Grip2Error, match=r"GaussianKnockoffs: .*missing values only in column 2. Drop it"):
+        GaussianKnockoffs().fit(holed)
+
+
 def test_ranks_and_interpolation_complete_too():
     X, groups, categories = mixed(300, RNG(0))
     hole = RNG(1).random(X.shape) < 0.1
@@ -173,7 +200,7 @@ def test_errors_say_what_to_do():
     with pytest.raises(Grip2Error, match="every column must vary, got a constant column 1"):
         CopulaKnockoffs().fit(X)
     X[:, 1] = np.nan
-    with pytest.raises(Grip2Error, match="every column must vary, got a constant column 1"):
+    with pytest.raises(Grip2Error, match=r"CopulaKnockoffs: .*missing values only in column 1. Drop it"):
         CopulaKnockoffs().fit(X)
     with pytest.raises(Grip2Error, match="must be finite"):
         CopulaKnockoffs().fit(np.where(np.isnan(X), np.inf, X))
