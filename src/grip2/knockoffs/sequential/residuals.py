@@ -36,27 +36,33 @@ class ResidualLaw:
         return np.array([np.mean(self.model.variances[self.window]) * self.model.scale**2])
 
     def draw(self, u: np.ndarray) -> np.ndarray:
-        noise = np.empty(len(u))
-        for k, own in self._windows():
-            noise[own] = np.interp(u[own], self.model.levels, self.model.noise[k])
-        return np.clip(self.model.restore(self.base + noise), *self.model.limits)[:, None]
+        levels = self.model.noise.shape[1]
+        place = np.clip(u * levels - 0.5, 0.0, levels - 1.0)
+        below = np.minimum(place.astype(np.intp), max(levels - 2, 0))
+        share, first = place - below, self.window * levels + below
+        table = self.model.noise.ravel()
+        noise = (1 - share) * table[first] + share * table[np.minimum(first + 1, len(table) - 1)]
+        return np.asarray(np.clip(self.model.restore(self.base + noise), *self.model.limits)[:, None])
 
     def quantiles(self, values: np.ndarray, v: np.ndarray) -> np.ndarray:
         noise = (values[:, 0] - self.model.centre) / self.model.scale - self.base
-        u = np.empty(len(v))
-        for k, own in self._windows():
-            table = self.model.noise[k]
-            u[own] = np.interp(noise[own], table, self.model.levels)
-            # A run of equal quantiles: its level is drawn from the run.
-            low, high = np.searchsorted(table, noise[own], "left"), np.searchsorted(table, noise[own], "right") - 1
-            tied = high > low
-            levels = self.model.levels
-            u[own[tied]] = levels[low[tied]] + v[own[tied]] * (levels[high[tied]] - levels[low[tied]])
-        return u
-
-    def _windows(self) -> list[tuple[int, np.ndarray]]:
-        found = [(k, np.flatnonzero(self.window == k)) for k in range(len(self.model.noise))]
-        return [(k, own) for k, own in found if len(own)]
+        levels, tables = self.model.noise.shape[1], self.model.noise
+        # One search in all tables, put side by side so far apart that they do not overlap.
+        apart = 2 * (float(np.ptp(tables)) + 1.0)
+        start = tables.ravel()
+        joined = start + np.repeat(np.arange(len(tables)) * apart, levels)
+        inside = np.clip(noise, tables[self.window, 0], tables[self.window, -1]) + self.window * apart
+        left, right = np.searchsorted(joined, inside, "left"), np.searchsorted(joined, inside, "right")
+        offset = self.window * levels
+        above = np.clip(left, offset, offset + levels - 1)
+        below = np.maximum(above - 1, offset)
+        width = joined[above] - joined[below]
+        share = np.where(width > 0, (inside - joined[below]) / np.where(width > 0, width, 1.0), 0.0)
+        place = below + share - offset
+        # A run of equal quantiles: the level is drawn from the run.
+        tied = right - left > 1
+        place = np.where(tied, left + v * (right - 1 - left) - offset, place)
+        return np.asarray((place + 0.5) / levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +71,7 @@ class ResidualModel:
     slopes: np.ndarray  # (d,) the same, corrected for shifts
     edges: np.ndarray  # (windows - 1,) fitted values between windows
     shifts: np.ndarray  # (windows,) added to fitted values
-    levels: np.ndarray
-    noise: np.ndarray  # (windows, levels) quantiles of the residuals less their mean
+    noise: np.ndarray  # (windows, levels) quantiles of the residuals less their mean, at the levels (k + 1/2) / levels
     variances: np.ndarray  # (windows,)
     centre: float
     scale: float
@@ -122,5 +127,5 @@ def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, *, continuo
     stretch = np.sqrt(left / spread) if spread > 0 else 1.0
     limits = (float(np.min(column)), float(np.max(column))) if continuous else (-np.inf, np.inf)
     return ResidualModel(
-        slopes, corrected, edges, shifts, levels, noise * stretch, variances * stretch**2, centre, scale, limits
+        slopes, corrected, edges, shifts, noise * stretch, variances * stretch**2, centre, scale, limits
     )
