@@ -229,10 +229,10 @@ def ridge_difference(X: np.ndarray, Xk: np.ndarray, y: np.ndarray, labels: np.nd
 
 
 def test_false_discovery_rate_on_a_mixed_table():
-    """300 replicates of y and of the knockoffs on one table of 24 units (7 true), level 0.2.
+    """200 replicates of y and of the knockoffs on one table of 24 units (7 true), SNR 1, level 0.2.
 
-    The mean FDP has a standard error below 0.015: it exceeds 0.26 with probability below 1e-4 if the level is kept. A twin
-    whose knockoffs ignore the other columns exceeds it.
+    If the level is kept, the mean FDP exceeds 0.2 by 3.8 standard errors with probability below 1e-4. A twin whose knockoffs
+    ignore the other columns exceeds it.
     """
     rng = RNG(4)
     n = 500
@@ -245,16 +245,16 @@ def test_false_discovery_rate_on_a_mixed_table():
     sampler = SequentialKnockoffs().fit(X, groups=labels, categories=[[18, 19]])
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
     false, twin, power = [], [], []
-    for _ in range(300):
+    for _ in range(200):
         true = rng.choice(24, 7, replace=False)
         signal = standard[:, np.isin(labels, true)].sum(axis=1)
-        y = signal + 1.5 * signal.std() * rng.standard_normal(n)
+        y = signal + signal.std() * rng.standard_normal(n)
         for Xk, found in ((sampler.sample(X, rng=rng), false), (rng.permuted(X, axis=0), twin)):
             W = ridge_difference(X, Xk, y, labels)
             selected = np.flatnonzero(W >= knockoff_threshold(W, 0.2))
             found.append(np.mean(~np.isin(selected, true)) if len(selected) else 0.0)
             if found is false:
                 power.append(np.isin(true, selected).mean())
-    assert np.mean(false) < 0.26
-    assert np.mean(twin) > 0.3
+    bound = 0.2 + 3.8 * np.std(false) / np.sqrt(len(false))
+    assert np.mean(false) < bound < np.mean(twin)
     assert np.mean(power) > 0.4

@@ -19,6 +19,7 @@ from grip2.knockoffs.sequential.tilt import centre_and_scale
 _WINDOWS, _SHARE, _FEWEST = 10, 0.2, 100
 # Quantiles kept of every window.
 _LEVELS = 1_000
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class ResidualLaw:
         share, first = place - below, self.window * levels + below
         table = self.model.noise.ravel()
         noise = (1 - share) * table[first] + share * table[np.minimum(first + 1, len(table) - 1)]
-        return np.asarray(np.clip(self.model.restore(self.base + noise), *self.model.limits)[:, None])
+        return self.model.restore(self.base + noise)[:, None]
 
     def quantiles(self, values: np.ndarray, v: np.ndarray) -> np.ndarray:
         noise = (values[:, 0] - self.model.centre) / self.model.scale - self.base
@@ -75,7 +76,6 @@ class ResidualModel:
     variances: np.ndarray  # (windows,)
     centre: float
     scale: float
-    limits: tuple[float, float]  # of draws
 
     def restore(self, standard: np.ndarray) -> np.ndarray:
         """(rows,) on the column's own scale."""
@@ -89,8 +89,8 @@ class ResidualModel:
 def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, *, continuous: bool) -> ResidualModel:
     """Least squares with a ridge, and the quantiles of residuals in windows of fitted values.
 
-    Draws of a ``continuous`` column follow the mean of the column in every window, and stay inside the observed range.
-    Otherwise the fitted value is the mean, residuals give the spread only, and draws may lie anywhere.
+    Draws of a ``continuous`` column follow the mean of the column in every window. Otherwise the fitted value is the mean, and
+    residuals give the spread only. In both cases draws may lie outside the observed range: see ``share_outside``.
     """
     n, d = Z.shape
     centre, scale = centre_and_scale(column)
@@ -125,7 +125,11 @@ def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, *, continuo
     left = max(float(np.mean(target**2)) - float(np.var(explained)), 0.0)
     spread = float(np.mean(variances[window]))
     stretch = np.sqrt(left / spread) if spread > 0 else 1.0
-    limits = (float(np.min(column)), float(np.max(column))) if continuous else (-np.inf, np.inf)
-    return ResidualModel(
-        slopes, corrected, edges, shifts, noise * stretch, variances * stretch**2, centre, scale, limits
-    )
+    return ResidualModel(slopes, corrected, edges, shifts, noise * stretch, variances * stretch**2, centre, scale)
+
+
+def share_outside(model: ResidualModel, Z: np.ndarray, column: np.ndarray) -> float:
+    """The share of draws outside the observed range of the column."""
+    u = np.modf(np.arange(1, len(Z) + 1) * _GOLDEN)[0]  # evenly spread, without random numbers
+    drawn = model.given(Z).draw(u)
+    return float(np.mean((drawn < np.min(column)) | (drawn > np.max(column))))
