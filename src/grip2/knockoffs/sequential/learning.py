@@ -22,8 +22,10 @@ from grip2.knockoffs.sequential.parts import Part, Plan
 # The correlation of normal scores stays below _MOST, and above the least that the number of copies allows by _MARGIN.
 _MOST, _MARGIN = 0.99, 0.02
 _CALIBRATIONS = 2
+# The covariance of columns with their own knockoffs is the mean of several realisations if there are fewer rows than this.
+_OWN_ROWS = 2_000
 # Values other than observed ones are drawn where a model of the observed ones leaves less than this share of the S wanted.
-_LEAST_SHARE = 1.0
+_LEAST_SHARE = 0.6
 
 
 def learn_chain(
@@ -46,24 +48,28 @@ def learn_chain(
     M = scale.apply(X)
     halves = RowHalves.of(X) if trees else None
     drawn = np.empty((copies, n, p))
+    repeats = max(1, _OWN_ROWS // n)
     learnt, own = [], np.zeros((p, p))
     for parts in plan.parts:
         columns = columns_of(parts)
         half = None if halves is None else halves.without(columns)
         allowed = np.setdiff1d(np.arange(p), columns)
         models = []
-        noise = Noise.draw(n, copies, len(parts), rng)
         for number, part in enumerate(parts):
             wanted = _wanted(S, part, parts[:number])
             limit = 1.0 if keep_values else 1.0 - wanted * _LEAST_SHARE / len(part.columns)
             values = X[:, part.columns]
             model = learn_part(part, M, values, allowed, limit, half)
-            rho = _calibrated(model.given(M, half), scale.spread[part.columns], wanted, noise.of_part(number), copies)
+            rho = _calibrated(model.given(M, half), scale.spread[part.columns], wanted, copies, rng)
             models.append(replace(model, rho=rho))
             allowed = np.union1d(allowed, part.columns)
         learnt.append(tuple(models))
-        members = draw_unit(learnt[-1], X, M, noise, scale, half, drawn)
-        cross = members[0].T @ members[1:].mean(axis=0) / n
+        original, cross = M[:, columns].copy(), np.zeros((len(columns), len(columns)))
+        for _ in range(repeats):
+            M[:, columns] = original
+            noise = Noise.draw(n, copies, len(parts), rng)
+            members = draw_unit(learnt[-1], X, M, noise, scale, half, drawn)
+            cross += original.T @ members[1:].mean(axis=0) / n / repeats
         own[np.ix_(columns, columns)] = (cross + cross.T) / 2
     return Chain(tuple(learnt), scale, copies, own)
 
@@ -80,9 +86,7 @@ def _wanted(S: np.ndarray, part: Part, earlier: tuple[Part, ...]) -> float:
     return max(float(np.trace(own)), 0.0)
 
 
-def _calibrated(
-    law: Law, spread: np.ndarray, wanted: float, noise: tuple[np.ndarray, np.ndarray], copies: int
-) -> float:
+def _calibrated(law: Law, spread: np.ndarray, wanted: float, copies: int, rng: np.random.Generator) -> float:
     """The correlation of normal scores with which members have a covariance of variance less S, given the rest.
 
     That is 1 - S / variance for a normal law. Values of other laws are less correlated than their scores; how much is found
@@ -93,17 +97,23 @@ def _calibrated(
         return 0.0
     lowest = -1.0 / copies + _MARGIN
     target = float(np.clip(1.0 - wanted / variance, lowest, _MOST))
-    uniform, normal = noise
-    first = (law.draw(uniform) - law.mean) / spread
+    n = len(law.mean)
+    noise = [(rng.random(n), rng.standard_normal((n, 1))) for _ in range(max(1, _OWN_ROWS // n))]
     scores = [0.0, 1.0] if target > 0 else [lowest, 0.0]
     found = list(scores)
     rho = target
     for _ in range(_CALIBRATIONS):
-        second = (law.draw(copied_quantiles(uniform, normal[:, :1], rho, 1)[0]) - law.mean) / spread
-        value = float(np.mean(np.sum(first * second, axis=1))) / variance
         bounds = (rho**4, rho) if rho > 0 else (rho, 0.0)
+        value = np.mean([_covariance(law, spread, rho, *numbers) for numbers in noise]) / variance
         place = int(np.searchsorted(scores, rho))
         scores.insert(place, rho)
         found.insert(place, float(np.clip(value, *bounds)))
         rho = float(np.interp(target, np.maximum.accumulate(found), scores))
     return float(np.clip(rho, lowest, _MOST))
+
+
+def _covariance(law: Law, spread: np.ndarray, rho: float, uniform: np.ndarray, normal: np.ndarray) -> float:
+    """The covariance of two members whose normal scores have the correlation rho, summed over columns, from one draw."""
+    first = law.draw(uniform) - law.mean
+    second = law.draw(copied_quantiles(uniform, normal, rho, 1)[0]) - law.mean
+    return float(np.mean(np.sum(first * second / spread**2, axis=1)))

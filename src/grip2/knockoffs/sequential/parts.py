@@ -11,7 +11,7 @@ from grip2.knockoffs.base import Categories
 from grip2.knockoffs.marginals import learn_marginal
 from grip2.knockoffs.sequential.models import ConditionalModel
 from grip2.knockoffs.sequential.multinomial import learn_category
-from grip2.knockoffs.sequential.residuals import learn_residuals
+from grip2.knockoffs.sequential.residuals import learn_residuals, share_outside
 from grip2.knockoffs.sequential.tilt import Support, learn_support, learn_tilt
 from grip2.units import Units
 
@@ -20,6 +20,9 @@ from grip2.units import Units
 # as possible: shrinkage makes knockoffs less correlated with other columns than the originals are.
 _RELATIVE_RIDGE = 1e-6
 _PSEUDO_ROWS = 1.0
+# A continuous column is drawn from its observed values, in bins, if a larger share of the draws of a regression lies outside
+# its range. (A share 2 / n of new values does so by chance.)
+_MOST_OUTSIDE = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +42,12 @@ class Part:
         """
         if self.category:
             return learn_category(Z, values, _PSEUDO_ROWS)
-        if self.support is not None:
-            tilted = learn_tilt(Z, values[:, 0], self.support, _PSEUDO_ROWS, most_alike)
-            if tilted is not None:
-                return tilted
-        return learn_residuals(Z, values[:, 0], _RELATIVE_RIDGE * len(Z), continuous=self.support is None)
+        column, continuous = values[:, 0], self.support is None
+        residuals = learn_residuals(Z, column, _RELATIVE_RIDGE * len(Z), continuous=continuous)
+        if continuous and share_outside(residuals, Z, column) <= max(_MOST_OUTSIDE, 4 / len(Z)):
+            return residuals
+        support = learn_support(column) if self.support is None else self.support
+        return learn_tilt(Z, column, support, _PSEUDO_ROWS, most_alike) or residuals
 
 
 @dataclass(frozen=True, eq=False)

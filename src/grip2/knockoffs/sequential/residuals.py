@@ -19,6 +19,7 @@ from grip2.knockoffs.sequential.tilt import centre_and_scale
 _WINDOWS, _SHARE, _FEWEST = 10, 0.2, 100
 # Quantiles kept of every window.
 _LEVELS = 1_000
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,27 +37,33 @@ class ResidualLaw:
         return np.array([np.mean(self.model.variances[self.window]) * self.model.scale**2])
 
     def draw(self, u: np.ndarray) -> np.ndarray:
-        noise = np.empty(len(u))
-        for k, own in self._windows():
-            noise[own] = np.interp(u[own], self.model.levels, self.model.noise[k])
-        return np.clip(self.model.restore(self.base + noise), *self.model.limits)[:, None]
+        levels = self.model.noise.shape[1]
+        place = np.clip(u * levels - 0.5, 0.0, levels - 1.0)
+        below = np.minimum(place.astype(np.intp), max(levels - 2, 0))
+        share, first = place - below, self.window * levels + below
+        table = self.model.noise.ravel()
+        noise = (1 - share) * table[first] + share * table[np.minimum(first + 1, len(table) - 1)]
+        return self.model.restore(self.base + noise)[:, None]
 
     def quantiles(self, values: np.ndarray, v: np.ndarray) -> np.ndarray:
         noise = (values[:, 0] - self.model.centre) / self.model.scale - self.base
-        u = np.empty(len(v))
-        for k, own in self._windows():
-            table = self.model.noise[k]
-            u[own] = np.interp(noise[own], table, self.model.levels)
-            # A run of equal quantiles: its level is drawn from the run.
-            low, high = np.searchsorted(table, noise[own], "left"), np.searchsorted(table, noise[own], "right") - 1
-            tied = high > low
-            levels = self.model.levels
-            u[own[tied]] = levels[low[tied]] + v[own[tied]] * (levels[high[tied]] - levels[low[tied]])
-        return u
-
-    def _windows(self) -> list[tuple[int, np.ndarray]]:
-        found = [(k, np.flatnonzero(self.window == k)) for k in range(len(self.model.noise))]
-        return [(k, own) for k, own in found if len(own)]
+        levels, tables = self.model.noise.shape[1], self.model.noise
+        # One search in all tables, put side by side so far apart that they do not overlap.
+        apart = 2 * (float(np.ptp(tables)) + 1.0)
+        start = tables.ravel()
+        joined = start + np.repeat(np.arange(len(tables)) * apart, levels)
+        inside = np.clip(noise, tables[self.window, 0], tables[self.window, -1]) + self.window * apart
+        left, right = np.searchsorted(joined, inside, "left"), np.searchsorted(joined, inside, "right")
+        offset = self.window * levels
+        above = np.clip(left, offset, offset + levels - 1)
+        below = np.maximum(above - 1, offset)
+        width = joined[above] - joined[below]
+        share = np.where(width > 0, (inside - joined[below]) / np.where(width > 0, width, 1.0), 0.0)
+        place = below + share - offset
+        # A run of equal quantiles: the level is drawn from the run.
+        tied = right - left > 1
+        place = np.where(tied, left + v * (right - 1 - left) - offset, place)
+        return np.asarray((place + 0.5) / levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +72,10 @@ class ResidualModel:
     slopes: np.ndarray  # (d,) the same, corrected for shifts
     edges: np.ndarray  # (windows - 1,) fitted values between windows
     shifts: np.ndarray  # (windows,) added to fitted values
-    levels: np.ndarray
-    noise: np.ndarray  # (windows, levels) quantiles of the residuals less their mean
+    noise: np.ndarray  # (windows, levels) quantiles of the residuals less their mean, at the levels (k + 1/2) / levels
     variances: np.ndarray  # (windows,)
     centre: float
     scale: float
-    limits: tuple[float, float]  # of draws
 
     def restore(self, standard: np.ndarray) -> np.ndarray:
         """(rows,) on the column's own scale."""
@@ -84,8 +89,8 @@ class ResidualModel:
 def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, *, continuous: bool) -> ResidualModel:
     """Least squares with a ridge, and the quantiles of residuals in windows of fitted values.
 
-    Draws of a ``continuous`` column follow the mean of the column in every window, and stay inside the observed range.
-    Otherwise the fitted value is the mean, residuals give the spread only, and draws may lie anywhere.
+    Draws of a ``continuous`` column follow the mean of the column in every window. Otherwise the fitted value is the mean, and
+    residuals give the spread only. In both cases draws may lie outside the observed range: see ``share_outside``.
     """
     n, d = Z.shape
     centre, scale = centre_and_scale(column)
@@ -120,7 +125,11 @@ def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, *, continuo
     left = max(float(np.mean(target**2)) - float(np.var(explained)), 0.0)
     spread = float(np.mean(variances[window]))
     stretch = np.sqrt(left / spread) if spread > 0 else 1.0
-    limits = (float(np.min(column)), float(np.max(column))) if continuous else (-np.inf, np.inf)
-    return ResidualModel(
-        slopes, corrected, edges, shifts, levels, noise * stretch, variances * stretch**2, centre, scale, limits
-    )
+    return ResidualModel(slopes, corrected, edges, shifts, noise * stretch, variances * stretch**2, centre, scale)
+
+
+def share_outside(model: ResidualModel, Z: np.ndarray, column: np.ndarray) -> float:
+    """The share of draws outside the observed range of the column."""
+    u = np.modf(np.arange(1, len(Z) + 1) * _GOLDEN)[0]  # evenly spread, without random numbers
+    drawn = model.given(Z).draw(u)
+    return float(np.mean((drawn < np.min(column)) | (drawn > np.max(column))))

@@ -42,7 +42,7 @@ class Support:
 
     def codes(self, column: np.ndarray) -> np.ndarray:
         """The bin of every observed value."""
-        return np.searchsorted(self.values[self.first], column, side="right") - 1
+        return np.asarray(np.searchsorted(self.values[self.first], column, side="right") - 1)
 
     def place(self, column: np.ndarray, bins: np.ndarray, v: np.ndarray, tilt: np.ndarray) -> np.ndarray:
         """The inverse of ``pick``: where inside its bin each value lies; values that several rows share are placed by v."""
@@ -55,12 +55,12 @@ class Support:
         slope = np.clip(tilt * self.widths[bins], -_MAX_TILT, _MAX_TILT)
         flat = np.abs(slope) < 1e-6
         safe = np.where(flat, 1.0, slope)
-        return np.where(flat, share, np.expm1(share * safe) / np.expm1(safe))
+        return np.asarray(np.where(flat, share, np.expm1(share * safe) / np.expm1(safe)))
 
     def pick(self, bins: np.ndarray, u: np.ndarray, tilt: np.ndarray) -> np.ndarray:
         """A value of each bin; the log density of values inside a bin has the slope ``tilt``."""
         if self.singles:
-            return self.values[bins]
+            return np.asarray(self.values[bins])
         slope = np.clip(tilt * self.widths[bins], -_MAX_TILT, _MAX_TILT)
         flat = np.abs(slope) < 1e-6
         safe = np.where(flat, 1.0, slope)
@@ -69,7 +69,7 @@ class Support:
         last = np.append(self.first[1:], len(self.values))
         low, high = before[self.first[bins]], before[last[bins]]
         place = np.searchsorted(self.cumulative, low + share * (high - low), side="right")
-        return self.values[np.clip(place, self.first[bins], last[bins] - 1)]
+        return np.asarray(self.values[np.clip(place, self.first[bins], last[bins] - 1)])
 
 
 def learn_support(column: np.ndarray, bins: int = MAX_BINS) -> Support:
@@ -122,7 +122,7 @@ class TiltedLaw:
     def draw(self, u: np.ndarray) -> np.ndarray:
         bins = np.minimum((self.cumulative < u[:, None]).sum(axis=1), self.cumulative.shape[1] - 1)
         if self.support.singles:
-            return self.support.values[bins][:, None]
+            return np.asarray(self.support.values[bins][:, None])
         # Where u lies inside the interval of the bin is again uniform, and picks the value.
         low, high = interval(self.cumulative, bins)
         inside = np.clip((u - low) / np.maximum(high - low, np.finfo(float).tiny), 0.0, 1.0)
