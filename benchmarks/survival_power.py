@@ -8,8 +8,8 @@ exact Gaussian knockoffs, 5 copies. ``cox``: exponential times with these log ha
 
 ``cox lasso`` and ``poisson lasso`` are |coefficient| of an l1-penalised partial likelihood (Breslow) and Poisson likelihood, by
 proximal gradient steps, at the penalty of least cross-validated loss. ``grip2`` is the network alone, by the loss of the
-library: Cox's partial likelihood, with the risk sets of the minibatch. ``grip2, sum over rows`` is the same network by a loss that
-is a sum over rows. Writes ``results/survival/trials.csv`` and ``results/survival/README.md``.
+library: Cox's partial likelihood, with the risk sets of the minibatch. ``grip2, sum over rows`` is the same network by a loss
+that is a sum over rows. Writes ``results/survival/trials.csv`` and ``results/survival/README.md``.
 """
 
 from __future__ import annotations
@@ -253,8 +253,8 @@ def main() -> None:
         f"{RHO:g}, exact Gaussian knockoffs, {COPIES} copies, target fdr {FDR:g}; `cox`: exponential times, {CENSORED:.0%} "
         "censored. All statistics have default settings. The lassos are those of the benchmark itself, by the true likelihood "
         "(`cox lasso`: Breslow's partial likelihood), cross-validated. `grip2` is the network alone, by the partial "
-        "likelihood within minibatches; `grip2, sum over rows` is the same network by a Poisson model of the event with the hazard "
-        f"of the model without features as exposure.\n\n{text}\n",
+        "likelihood within minibatches; `grip2, sum over rows` is the same network by a Poisson model of the event with the "
+        f"hazard of the model without features as exposure.\n\n{text}\n",
         encoding="utf-8",
     )
     print(text)

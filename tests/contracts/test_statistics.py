@@ -23,7 +23,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from grip2 import statistics
 from grip2.engine.mlp import Layer, initialise
 from grip2.errors import Grip2Error
-from grip2.responses import response_from
+from grip2.responses import response_from, times_and_events
 from grip2.result import Importance
 from grip2.statistics import Ensemble, FromEstimator, Statistic, effect_sampler
 from grip2.statistics.registry import STATISTICS, WRAPPERS
@@ -180,6 +180,75 @@ def test_larger_on_an_easy_signal(name, task, n_classes):
     X, Xk, y = easy(task=task, n_classes=n_classes)
     found = statistic_for(name, task).importance(X, Xk, y, rng=np.random.default_rng(2), task=task)
     assert found.W[:2].min() > np.abs(found.W[2:]).max()
+
+
+def of_task(y: np.ndarray, task: str) -> np.ndarray:
+    """A response of another kind that depends on the same columns as the measurement ``y``."""
+    rng, noise = np.random.default_rng(3), (y - y.mean()) / y.std()
+    if task == "counts":
+        return rng.poisson(np.exp(0.5 + noise))
+    if task == "ordered":
+        return in_classes(y, 4)
+    times, limits = rng.exponential(np.exp(-2 * noise)), rng.exponential(5.0, len(y))
+    return times_and_events(np.minimum(times, limits), times <= limits)
+
+
+# Every kind of response that is neither a measurement nor classes, which the other tests are about.
+OTHER_TASKS = ["counts", "ordered", "survival"]
+
+
+@pytest.mark.parametrize("task", OTHER_TASKS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_statistic_honours_every_response(name, task):
+    """Scores of the shape of the members, the same for the same seed, and larger where the response depends on the unit."""
+    X, Xk, y = easy_units()
+    y = of_task(y, task)
+    statistic = statistic_for(name)
+    found = statistic.importance(X, Xk, y, rng=np.random.default_rng(2), task=task, units=UNITS)
+    assert found.scores.shape == (1 + COPIES, len(UNITS))
+    assert (found.scores >= 0).all()
+    if name in ("lcd", "effects", "mald"):
+        again = statistic.importance(X, Xk, response_from(y, task), rng=np.random.default_rng(2), units=UNITS)
+        np.testing.assert_array_equal(found.scores, again.scores)
+    if name in FINDS_SIGNALS:
+        assert found.W[[0, 3]].min() > np.abs(found.W[[1, 2]]).max(), found.W
+
+
+@pytest.mark.parametrize("task", OTHER_TASKS)
+def test_the_order_of_rows_does_not_matter(task):
+    """A lasso path by likelihood has no randomness: the same scores for permuted rows, up to the solver's tolerance."""
+    X, Xk, y = easy()
+    y, order = of_task(y, task), np.random.default_rng(0).permutation(len(X))
+    statistic = statistic_for("lapa")
+    found = statistic.importance(X, Xk, y, rng=np.random.default_rng(1), task=task)
+    again = statistic.importance(X[order], Xk[order], y[order], rng=np.random.default_rng(1), task=task)
+    np.testing.assert_allclose(found.scores, again.scores, rtol=1e-3)
+
+
+class OnlyMeasurements(Statistic):
+    """A statistic that says what it cannot do."""
+
+    honours = ("regression",)
+
+    def _importance(self, members, response, *, rng, progress):
+        return Importance(members.layout.norms(np.abs(members.standardised().T @ response.y)))
+
+
+@pytest.mark.parametrize("statistic", [OnlyMeasurements(), Ensemble(OnlyMeasurements(), 2, budget="each")])
+def test_a_response_that_a_statistic_cannot_honour_is_refused_by_name(statistic):
+    X, Xk, y = easy()
+    assert statistic.importance(X, Xk, y, rng=np.random.default_rng(0)).W.shape == (4,)
+    with pytest.raises(Grip2Error, match=r"OnlyMeasurements: y is times to an event \(task 'survival'\).* Staged\(\)"):
+        statistic.importance(X, Xk, of_task(y, "survival"), rng=np.random.default_rng(0), task="survival")
+
+
+def test_an_estimator_for_another_response_is_refused_by_name():
+    X, Xk, y = easy()
+    for task in OTHER_TASKS:
+        with pytest.raises(Grip2Error, match=f"task '{task}'.* needs a regressor, and LogisticRegression is none"):
+            FromEstimator(LogisticRegression()).importance(
+                X, Xk, of_task(y, task), rng=np.random.default_rng(0), task=task
+            )
 
 
 class Nulls(NamedTuple):
