@@ -536,7 +536,8 @@ def test_a_table_as_it_comes(capsys, table, tmp_path):
     code, _, err = select(capsys, table, tmp_path / "result")
     assert code == 0, err
     for message in (
-        "y is missing in 1 of 300 rows, which are left out", "a decimal comma was found", "Unnamed: 0: counts the rows", "flat: constant",
+        "y is missing in 1 of 300 rows, which are left out", "a decimal comma was found", "Unnamed: 0: counts the rows",
+        "flat: constant",
         "again: a copy of gene3, with which it forms one unit", "patient: 299 different texts in 299 rows, left out",
         "city: 2 rare levels (Quito, Lima; 3 rows) pooled into 'other'",
     ):  # fmt: skip
