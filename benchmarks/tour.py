@@ -4,11 +4,11 @@
     python benchmarks/tour.py --fetch tour-tables                           # there: writes the tables as CSV files
     python benchmarks/tour.py --tables tour-tables                          # goes on where it was stopped
     python benchmarks/tour.py --tables tour-tables --only ames pbc --again  # some of them, anew
-    python benchmarks/tour.py --tables tour-tables --columns                # only `grip2 columns`: roles and problems, in a minute
+    python benchmarks/tour.py --tables tour-tables --columns                # only roles and problems, in a minute
 
-Every table is one process of its own, ``grip2 select FILE --target NAME [--event NAME]`` with default settings, one after another,
-each with a time limit (--limit, seconds). Prints the role decisions, the time, the selection and the verdict on the knockoffs, and
-writes ``results/tour/tour.csv`` and ``README.md``.
+Every table is one process of its own, ``grip2 select FILE --target NAME [--event NAME]`` with default settings, one after
+another, each with a time limit (--limit, seconds). Prints the role decisions, the time, the selection and the verdict on the
+knockoffs, and writes ``results/tour/tour.csv`` and ``README.md``.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def summary(rows: pd.DataFrame) -> str:
         "| table | rows x units | columns | response | seconds | selected | verdict |",
         "|---|---|---|---|---|---|---|",
     ]
-    for row in rows.fillna("").to_dict("records"):
+    for row in rows.astype(object).where(rows.notna(), "").to_dict("records"):
         if row["outcome"] != "done":
             lines.append(f"| {row['table']} | | | | {row['seconds']} | {row['outcome']} | |")
             continue
@@ -188,8 +188,8 @@ def main() -> None:
         print(json.dumps(known[name]), flush=True)
     text = summary(pd.read_csv(file))
     (RESULTS / "README.md").write_text(
-        "# A tour of public tables\n\n`python benchmarks/tour.py` (its docstring says how the tables are fetched): one command each, "
-        f"`grip2 select FILE --target NAME [--event NAME]`, default settings, at most {given.limit:g} seconds.\n\n{text}\n",
+        "# A tour of public tables\n\n`python benchmarks/tour.py` (its docstring says how the tables are fetched): one command "
+        f"each, `grip2 select FILE --target NAME [--event NAME]`, default settings, at most {given.limit:g} seconds.\n\n{text}\n",
         encoding="utf-8",
     )
     print(text)
