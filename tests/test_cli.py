@@ -66,10 +66,14 @@ def test_select_writes_three_files_that_round_trip(capsys, table, tmp_path):
     assert frame["name"].tolist() == SelectionResult.from_json(text).to_frame()["name"].tolist()
     np.testing.assert_allclose(frame["W"], SelectionResult.from_json(text).to_frame()["W"])
     assert "gene0" in out
-    assert "city: text, encoded as" in err
+    assert "21 columns: 20 number, 1 category" in err
+    (city,) = [column for column in content["columns"] if column["name"] == "city"]
+    assert (city["role"], city["why"], city["missing"]) == ("category", "text", 0)
+    assert "the reference is" in city["done"]
     page = (tmp_path / "result" / "report.html").read_text()
     assert "<svg" in page
     assert "What the guarantee rests on" in page
+    assert "21 columns: 20 number, 1 category" in page
     assert "src=" not in page, "the page must stand alone"
     assert "href=" not in page.replace('xlink:href="#', "").replace('href="#', "")
 
@@ -109,21 +113,31 @@ def test_results_are_not_overwritten_without_force(capsys, table, tmp_path):
     [
         (
             lambda f: f.assign(gene3=np.where(f.index == 4, np.nan, f.gene3)),
-            [],
+            ["--missing", "refuse"],
             r"missing values in gene3 (1)",
         ),
+        (lambda f: f, ["--missing", "median", "--knockoffs", "gausian"], "Did you mean 'gaussian'"),
+        (lambda f: f, ["--missing", "impute"], "missing must be one of draw, indicator, median, refuse"),
+        (lambda f: f, ["--missing", "draw", "--impute"], "give one of them"),
         (
             lambda f: f.assign(gene3=np.where(f.index == 4, np.inf, f.gene3)),
             [],
-            "infinite values in column gene3",
+            "column gene3 holds infinity in row 5",
         ),
-        (lambda f: f.assign(gene3=1.0), [], "column gene3 is constant"),
-        (lambda f: f.assign(copy=f.gene3), [], "gene3 = copy"),
+        (lambda f: f.assign(leak=2 * f.y), [], "column leak is a copy of the target 'y'; leave it out"),
+        (lambda f: f.assign(gene3=[*f.gene3.astype(str)[:-1], "3;5"]), [], "holds numbers, but not in row 300 ('3;5')"),
+        (lambda f: f, ["--as", "gene_1=number"], "did you mean 'gene1'"),
+        (lambda f: f, ["--as", "gene1=numbr"], "Did you mean 'number'"),
+        (lambda f: f, ["--as", "gene1"], "--as: expected COLUMN=ROLE"),
+        (lambda f: f, ["--cluster", "gene_1"], "--cluster: there is no column 'gene_1'; did you mean 'gene1'"),
+        (lambda f: f, ["--event", "gene_1"], "--event: there is no column 'gene_1'"),
+        (lambda f: f, ["--weights", "gene1"], "no statistic honours weights"),
+        (lambda f: f.assign(y=np.nan), [], "y"),
         (lambda f: f.head(9), [], "at least 10 rows"),
         (lambda f: f[["gene1", "y"]], [], "at least 2 features"),
         (lambda f: f.assign(y=3.0), [], "y is a constant"),
         (lambda f: f.assign(y="sick"), [], "y is one class"),
-        (lambda f: f, ["--target", "gene_1"], "Did you mean 'gene1'"),
+        (lambda f: f, ["--target", "gene_1"], "--target: there is no column 'gene_1'; did you mean 'gene1'"),
         (lambda f: f, ["--fdr", "1.5"], "fdr must be in (0, 1), got 1.5"),
         (lambda f: f, ["--fdr", "0"], "fdr must be in (0, 1)"),
         (lambda f: f, ["--statistic", "grip"], "statistic must be one of"),
@@ -137,8 +151,7 @@ def test_results_are_not_overwritten_without_force(capsys, table, tmp_path):
         (lambda f: f, ["--set", "knockoffs=gaussian"], "choose the sampler with --knockoffs NAME"),
         (lambda f: f, ["--paper", "hivv"], "Did you mean 'hiv'"),
         (lambda f: f, ["--task", "ranking"], "task must be"),
-        (lambda f: f, ["--drop", "gene_1"], "Did you mean 'gene1'"),
-        (lambda f: f.assign(y=np.where(f.index == 4, np.nan, f.y)), [], "target 'y' is missing in 1"),
+        (lambda f: f, ["--drop", "gene_1"], "there is no column 'gene_1'; did you mean 'gene1'"),
     ],
 )
 def test_bad_input_is_one_message_and_exit_code_two(capsys, table, tmp_path, change, words, message):
@@ -445,6 +458,7 @@ def test_missing_values_can_be_imputed(capsys, table, tmp_path):
     code, _, err = select(capsys, table, tmp_path / "result", "--impute")
     assert code == 0
     assert "gene3: 1 missing values filled" in err
+    assert select(capsys, table, tmp_path / "other", "--missing", "indicator")[0] == 0
 
 
 def test_a_full_disk_leaves_nothing_half_written(capsys, table, tmp_path, monkeypatch):
@@ -507,3 +521,64 @@ def test_representatives_need_groups(capsys, table, tmp_path):
     code, _, err = select(capsys, table, tmp_path / "out", "--group-representatives")
     assert code == 2
     assert "--group-representatives needs --group-threshold" in err
+
+
+def test_a_table_as_it_comes(capsys, table, tmp_path):
+    """A row index, a constant, a copy, dates, an identifier, rare levels and rows without a target: one command, all told."""
+    frame = pd.read_csv(table)
+    frame.insert(0, "", np.arange(len(frame)))
+    frame["flat"], frame["again"] = 1, frame["gene3"]
+    frame["visit"] = pd.date_range("2018-01-01", periods=len(frame), freq="5D").strftime("%d.%m.%Y")
+    frame["patient"] = [f"p{i}" for i in range(len(frame))]
+    frame.loc[:2, "city"] = ["Lima", "Quito", "Quito"]
+    frame.loc[7, "y"] = np.nan
+    frame.to_csv(table, index=False, sep=";", decimal=",")
+    code, _, err = select(capsys, table, tmp_path / "result")
+    assert code == 0, err
+    for message in (
+        "y is missing in 1 of 300 rows, which are left out", "a decimal comma was found", "Unnamed: 0: counts the rows",
+        "flat: constant",
+        "again: a copy of gene3, with which it forms one unit", "patient: 299 different texts in 299 rows, left out",
+        "city: 2 rare levels (Quito, Lima; 3 rows) pooled into 'other'",
+    ):  # fmt: skip
+        assert message in err
+    content = json.loads((tmp_path / "result" / "selection.json").read_text(encoding="utf-8"))
+    assert {column["name"]: column["role"] for column in content["columns"]}["visit"] == "date"
+    assert len(content["columns"]) == 26
+    assert content["n_rows"] == 299
+    (unit,) = [feature for feature in content["features"] if feature["name"] == "gene3"]
+    assert unit["stands_for"] == ["gene3", "again"]
+
+
+def test_columns_shows_roles_and_all_problems(capsys, table, tmp_path):
+    code, out, err = run(capsys, "columns", table, "--target", "y", "--out", tmp_path / "roles.csv")
+    assert code == 0, err
+    assert "21 columns, 300 rows" in out
+    roles = pd.read_csv(tmp_path / "roles.csv").set_index("column")
+    assert roles["role"]["city"] == "category"
+    assert list(roles.columns) == ["role", "why", "missing", "values", "what is done"]
+    frame = pd.read_csv(table).assign(leak=lambda f: f.y, gene1=np.inf, gene2=lambda f: ["x", *f.gene2.astype(str)[1:]])
+    frame.to_csv(table, index=False)
+    code, out, err = run(capsys, "columns", table, "--target", "y", "--as", "nobody=drop")
+    assert code == 2
+    assert "city" in out
+    assert "the table has 4 problems" in err
+    for message in ("no column 'nobody'", "gene1 holds infinity", "row 1 ('x')", "leak is a copy of the target 'y'"):
+        assert message in err
+    words = ["--as", "leak=drop", "--as", "gene1=drop", "--as", "gene2=number", "--drop", "gene3"]
+    assert run(capsys, "columns", table, "--target", "y", *words)[0] == 0
+
+
+def test_roles_and_clusters_on_the_command_line(capsys, table, tmp_path):
+    frame = pd.read_csv(table)
+    frame["code"] = np.arange(len(frame)) % 4
+    frame["patient"] = np.arange(len(frame)) // 2
+    frame.to_csv(table, index=False)
+    words = ["--as", "code=category", "--cluster", "patient"]
+    code, _, err = select(capsys, table, tmp_path / "result", *words)
+    assert code == 0, err
+    content = json.loads((tmp_path / "result" / "selection.json").read_text(encoding="utf-8"))
+    roles = {column["name"]: column["role"] for column in content["columns"]}
+    assert roles["code"] == "category"
+    assert "patient" not in roles
+    assert any("one row of each of 150 clusters" in text for text in content["assumptions"])

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -25,6 +26,7 @@ from grip2.draws import OneRowEach
 from grip2.errors import Grip2Error
 from grip2.knockoffs import FixedXKnockoffs, GaussianKnockoffs
 from grip2.statistics import GRIP2, EffectPosterior, LassoCoefficient, Staged, Statistic
+from grip2.tables import prepare
 
 TINY = GRIP2((1e-2, 1e-1), hidden=4, depth=1, steps=60, block_size=20, batch_size=32)
 
@@ -494,3 +496,111 @@ def test_repeated_rows_as_clusters_keep_the_level():
     assert len(selector().fit(many, many_y).result_.selected) >= 10
     assert len(fitted.result_.selected) <= 2
     assert any("one row of each of 60 clusters" in text for text in fitted.result_.assumptions)
+
+
+def mixed(n=300, seed=0):
+    """A table with columns of many kinds; y depends on three of them."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.standard_normal((n, 8)), columns=list("abcdefgh"))
+    frame["city"] = rng.choice(["Rome", "Oslo", "Bern"], n)
+    frame["flag"] = rng.random(n) < 0.5
+    frame["grade"] = pd.Categorical(rng.choice(["lo", "mid", "hi"], n), categories=["lo", "mid", "hi"], ordered=True)
+    frame["visit"] = pd.date_range("2020-01-01", periods=n)
+    y = 2 * frame["a"] + 3 * (frame["city"] == "Rome") + 2 * frame["flag"] + 0.5 * rng.standard_normal(n)
+    return frame, y
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_tables_as_they_come(library):
+    frame, y = mixed()
+    table = {
+        "pandas": lambda: frame,
+        "polars": lambda: pl.from_pandas(frame),
+        "pyarrow": lambda: pa.Table.from_pandas(frame),
+    }
+    fitted = selector().fit(table[library](), y.to_numpy())
+    assert set(fitted.result_.selected) >= {"a", "city", "flag"}
+    assert fitted.n_features_in_ == 12
+    assert set(fitted.get_feature_names_out()) == set(fitted.result_.selected)
+    roles = {column.name: column.role for column in fitted.result_.columns}
+    assert roles == dict.fromkeys("abcdefgh", "number") | {
+        "city": "category", "flag": "0/1", "grade": "category" if library != "pandas" else "ordered", "visit": "date",
+    }  # fmt: skip
+
+
+def test_frames_keep_their_types():
+    frame, y = mixed()
+    fitted = selector().set_output(transform="pandas").fit(frame, y)
+    kept = list(fitted.get_feature_names_out())
+    pd.testing.assert_frame_equal(fitted.transform(frame), frame[kept])
+    polars = pl.from_pandas(frame)
+    assert fitted.set_output(transform="polars").transform(polars).equals(polars.select(kept))
+    assert fitted.set_output(transform="default").transform(frame).dtype == object
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.set_output(transform="pandas").transform(frame.rename(columns={"a": "z"}))
+
+
+def test_changes_are_told_by_one_warning():
+    frame, y = mixed()
+    frame["flat"], frame["again"], frame["id"] = 1.0, frame["a"], np.arange(len(frame))
+    with pytest.warns(
+        UserWarning, match=r"flat: constant \(1\), left out; again: a copy of a.*; id: counts the rows"
+    ) as told:
+        fitted = selector().fit(frame, y)
+    assert len(told) == 1
+    assert fitted.get_support()[[0, 12, 13, 14]].tolist() == [True, False, True, False], (
+        "a copy is selected with its column"
+    )
+    assert "again" in fitted.get_feature_names_out()
+    assert fitted.result_.groups["a"] == ["a", "again"]
+    quiet = selector(columns={"flat": "drop", "again": "drop", "id": "drop"}).fit(frame, y)
+    np.testing.assert_array_equal(quiet.W_, fitted.W_)
+
+
+def test_rows_without_a_target_are_left_out_with_their_clusters():
+    X, y = few_true()
+    frame = pd.DataFrame(X)
+    series = pd.Series(y).where(frame.index != 3)
+    labels = np.arange(len(X)) // 2
+    with pytest.warns(UserWarning, match=f"y is missing in 1 of {len(X)} rows, which are left out"):
+        left = selector().fit(frame, series, clusters=labels)
+    kept = np.arange(len(X)) != 3
+    np.testing.assert_array_equal(left.W_, selector().fit(X[kept], y[kept], clusters=labels[kept]).W_)
+    assert left.result_.n_rows == len(X) - 1
+
+
+def test_a_series_in_another_order_is_aligned():
+    X, y = few_true()
+    frame = pd.DataFrame(X, index=[f"r{i}" for i in range(len(X))])
+    series = pd.Series(y, index=frame.index)
+    plain = selector().fit(frame, series).W_
+    with pytest.warns(UserWarning, match="put into the order of the table's index"):
+        np.testing.assert_array_equal(selector().fit(frame, series.sample(frac=1, random_state=0)).W_, plain)
+    with pytest.raises(Grip2Error, match="another index than X"):
+        selector().fit(frame, series.reset_index(drop=True))
+
+
+def test_missing_values_as_asked():
+    X, y = few_true()
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
+    with pytest.raises(
+        Grip2Error, match=r"missing values in x0 \(.*GaussianKnockoffs cannot draw.*missing='indicator'"
+    ):
+        selector().fit(X, y)
+    with pytest.raises(Grip2Error, match="missing values in x0"):
+        selector(missing="refuse").fit(X, y)
+    for missing in ("median", "indicator"):
+        with pytest.warns(UserWarning, match="missing values filled"):
+            fitted = selector(missing=missing).fit(X, y)
+        assert fitted.get_support()[:3].all()
+        assert fitted.transform(X).shape[1] == fitted.get_support().sum()
+
+
+def test_a_prepared_table_gives_the_same():
+    frame, y = mixed()
+    ready = prepare(frame)
+    fitted = selector().fit(ready, y)
+    np.testing.assert_array_equal(fitted.W_, selector().fit(frame, y).W_)
+    assert list(fitted.feature_names_in_) == list(frame.columns)
+    with pytest.raises(Grip2Error, match="inconsistent numbers of samples"):
+        selector().fit(ready, y[:-1])

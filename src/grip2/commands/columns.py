@@ -10,7 +10,7 @@ from rich.text import Text
 
 from grip2._output import OutputFolder
 from grip2.commands.console import notice, output
-from grip2.commands.table import LoadedTable, TableOptions, TargetOptions, look
+from grip2.commands.table import LoadedTable, TableOptions, TargetOptions, look, shortened
 from grip2.tables.records import Variable, error_of
 
 HEADINGS = ("column", "role", "why", "missing", "values", "what is done")
@@ -24,7 +24,7 @@ def run(options: TableOptions, target: TargetOptions, *, out: Path | None, force
     output.print(_table(rows, loaded))
     if len(rows) > MAX_ROWS:
         output.print(f"and {len(rows) - MAX_ROWS} more columns; --out FILE.csv writes all", markup=False)
-    for line in loaded.notices:
+    for line in shortened(loaded.notices):
         notice(line)
     if out is not None:
         with OutputFolder(out.parent, (out.name,), force=force) as folder:

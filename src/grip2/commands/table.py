@@ -142,9 +142,7 @@ def shortened(notices: Sequence[str]) -> list[str]:
         if seen[kind] <= SHOWN_ALIKE or counts[kind] <= SHOWN_ALIKE + 1:
             lines.append(line)
         elif seen[kind] == SHOWN_ALIKE + 1:
-            lines.append(
-                f"and {counts[kind] - SHOWN_ALIKE} more columns of this kind ({kind}); grip2 columns lists all"
-            )
+            lines.append(f"and {counts[kind] - SHOWN_ALIKE} more columns of this kind ({kind} ...)")
     return lines
 
 

@@ -74,12 +74,12 @@ def refuse_undrawn(table: PreparedTable, sampler: str, who: str) -> None:
     """Refuse a table with missing values for a sampler that cannot draw them."""
     if not table.has_missing:
         return
-    gone = [variable for variable in table.variables if variable.n_missing and variable.columns]
+    gone = [variable for variable in table.variables if np.isnan(table.X[:, variable.columns[:1]]).any()]
     listed = ", ".join(f"{variable.name} ({variable.n_missing})" for variable in gone[:10])
     more = f" and {len(gone) - 10} more columns" if len(gone) > 10 else ""
     raise Grip2Error(
-        f"{who}: X contains NaN: missing values in {listed}{more}, which {sampler} cannot draw. Use CopulaKnockoffs, which can, "
-        "or have them filled: missing='indicator' or 'median' (--missing median)."
+        f"{who}: X contains NaN: missing values in {listed}{more}, which {sampler} cannot draw. Use a sampler that can, such as "
+        "CopulaKnockoffs, or have them filled: missing='indicator' or 'median' (--missing median)."
     )
 
 

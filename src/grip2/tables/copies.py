@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from grip2.tables.roles import MAX_LEVELS
 
 # From this correlation on, numbers are taken for a linear function of the target.
 EXACT_CORRELATION = 1 - 1e-12
+HEAD = 100  # rows that are compared first
 FEWEST_ROWS = 10  # in which a column and the target are compared
 
 
@@ -21,6 +23,8 @@ def first_equals(readings: Sequence[Reading]) -> list[int | None]:
 
     The same numbers in every row, or levels that correspond one to one; one of the two may give its levels by numbers.
     """
+    # Most columns differ in their first rows already; only the others are compared in full.
+    heads = Counter(_head(reading) for reading in readings)
     any_levels = any(reading.codes is not None for reading in readings)
     by_values: dict[bytes, int] = {}
     by_levels: dict[bytes, int] = {}
@@ -29,7 +33,7 @@ def first_equals(readings: Sequence[Reading]) -> list[int | None]:
     for j, reading in enumerate(readings):
         equal: list[int | None] = []
         single = reading.values is not None and reading.values.ndim == 1
-        values = _mark(reading.values) if single else None
+        values = _mark(reading.values) if single and heads[_head(reading)] > 1 else None
         codes = codes_of(reading) if any_levels and reading.values is not None else None
         levels = None if codes is None else _mark(codes)
         if values is not None:
@@ -88,6 +92,10 @@ def by_appearance(codes: np.ndarray) -> np.ndarray:
     out = np.full(len(codes), -1, dtype=np.int64)
     out[codes >= 0] = pd.factorize(codes[codes >= 0])[0]
     return out
+
+
+def _head(reading: Reading) -> bytes:
+    return b"" if reading.values is None or reading.values.ndim > 1 else _mark(reading.values[:HEAD])
 
 
 def _mark(values: np.ndarray | None) -> bytes:

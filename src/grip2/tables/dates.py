@@ -52,7 +52,7 @@ class Dates:
         parts, endings, done = [days], [""], [f"days since {_day(first)}"]
         if span >= SEASON_DAYS:
             stamps = pd.DatetimeIndex(self.values)
-            angle = 2 * np.pi * np.asarray(stamps.dayofyear, dtype=float) / DAYS_OF_YEAR
+            angle = 2 * np.pi * np.asarray(stamps.day_of_year, dtype=float) / DAYS_OF_YEAR
             season = _circle(angle, missing, "season")
             parts, endings = parts + [part for _, part in season], endings + [name for name, _ in season]
             done += ["season"] if season else []

@@ -20,6 +20,8 @@ from grip2.tables.roles import (
     RARE_ROWS,
     Asked,
     Missing,
+    named_like_identifier,
+    quoted,
     rare_below,
     say,
 )
@@ -125,7 +127,6 @@ class Levels:
     def _identifier(self) -> Reading | None:
         counts = self._counts()
         n_rows, n_levels = int(counts.sum()), len(self.labels)
-        again = f"; if rows with one value belong together, say --cluster {self.name}" if 1 < n_rows / n_levels else ""
         if n_levels > max(5, IDENTIFIER_SHARE * n_rows):
             what = f"{n_levels} different texts in {n_rows} rows"
         elif counts.max() < RARE_ROWS:
@@ -134,7 +135,11 @@ class Levels:
             what = f"{n_levels} levels, of which the {MAX_LEVELS - 1} most frequent cover less than half of the rows"
         else:
             return None
-        notice = f"{what}, left out{again}; to pool the rare ones: {say(self.name, 'category')}"
+        notice = f"{what}, left out"
+        if n_levels < n_rows and named_like_identifier(self.name):
+            notice += f"; if rows with one value belong together, say --cluster {quoted(self.name)}"
+        if counts.max() >= RARE_ROWS:
+            notice += f"; to keep the frequent ones: {say(self.name, 'category')}"
         return left_out(Role.IDENTIFIER, what, notices=(notice,))
 
     def _two(self, why: str) -> Reading:
@@ -218,7 +223,12 @@ class Levels:
         number[-1] = -1
         names = [self.labels[j] for j in order[kept:]]
         rows = int(counts[order[kept:]].sum())
-        what = f"{n_pooled} rare levels ({_few(names)}; {rows} rows) pooled into {other!r}"
+        rare = (
+            f"{n_pooled} rare levels"
+            if counts[order[kept]] < rare_below(n_rows)
+            else f"{n_pooled} of {len(order)} levels"
+        )
+        what = f"{rare} ({_few(names)}; {rows} rows) pooled into {other!r}"
         if alone:
             what = f"the rare level {names[1]!r} pooled with the next, {names[0]!r}, into {other!r} ({rows} rows)"
         labels = (*(self.labels[j] for j in order[:kept]), other)

@@ -38,7 +38,7 @@ def refused(names: Sequence[str], readings: Sequence[Reading]) -> list[Problem]:
 
 
 def _n_missing(reading: Reading) -> int:
-    return 0 if reading.values is None else int(np.isnan(reading.columns[0]).sum())
+    return 0 if reading.values is None or not reading.n_missing else int(np.isnan(reading.columns[0]).sum())
 
 
 def _told(reading: Reading) -> Reading:

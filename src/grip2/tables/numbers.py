@@ -22,9 +22,11 @@ from grip2.tables.roles import (
     Asked,
     Missing,
     named_like_identifier,
+    quoted,
     say,
 )
 
+STEADY_SHARE = 0.9  # of steps by one in a column that counts the rows
 EXACT = 2**53  # whole numbers beyond it are rounded in float64
 # Sizes between which squares of numbers, and sums of them, neither vanish nor overflow.
 SAFE = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-12, 1e12)}
@@ -139,8 +141,7 @@ class Numbers:
         return scaled, (f"numbers up to {size:.3g} in size were scaled to about 1, which changes no result",)
 
     def _identifier(self, present: np.ndarray) -> Reading | None:
-        # The rows of a saved index are counted from 0 or 1 in their order.
-        if len(present) == len(self.values) and present[0] in (0, 1) and bool((np.diff(present) == 1).all()):
+        if len(present) == len(self.values) and _counts_rows(present):
             return left_out(Role.IDENTIFIER, "counts the rows", notices=("counts the rows, left out",))
         if not named_like_identifier(self.name):
             return None
@@ -157,7 +158,7 @@ class Numbers:
                 f"named like an identifier, {n_distinct} values",
                 notices=(
                     f"named like an identifier ({n_distinct} values), left out; if rows with one value belong together, say "
-                    f"--cluster {self.name}",
+                    f"--cluster {quoted(self.name)}",
                 ),
             )
         return None
@@ -184,6 +185,12 @@ class Numbers:
             return replace(self._by_rules(present, np.isnan(self.values)), why=GIVEN)
         values, notices = self._scaled(present)
         return Reading(asked.role, GIVEN, values, notices=notices)
+
+
+def _counts_rows(values: np.ndarray) -> bool:
+    """A saved index: it begins with 0 or 1 and grows by one from row to row, except where few rows have been left out."""
+    steps = np.diff(values)
+    return bool(values[0] in (0, 1) and (steps >= 1).all() and (steps == 1).mean() >= STEADY_SHARE)
 
 
 def _two_valued(present: np.ndarray) -> bool:

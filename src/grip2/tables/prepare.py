@@ -170,7 +170,9 @@ def _matrix(examined: Examined, columns: Sequence[np.ndarray], kept: Sequence[in
     """The columns side by side; the array itself where nothing was changed."""
     source = examined.source
     if source.matrix is not None and all(examined.readings[j].values is source.views[j] for j in kept):
-        return source.matrix if len(kept) == source.matrix.shape[1] else source.matrix[:, list(kept)]
+        return (
+            source.matrix if len(kept) == source.matrix.shape[1] else np.ascontiguousarray(source.matrix[:, list(kept)])
+        )
     dtype = np.float32 if all(column.dtype == np.float32 for column in columns) else np.float64
     X = np.empty((len(columns[0]), len(columns)), dtype=dtype)
     for j, column in enumerate(columns):

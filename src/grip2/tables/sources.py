@@ -79,10 +79,10 @@ def take_columns(frame: Any, columns: np.ndarray) -> Any:
 
 def source_of(table: Any, who: str) -> Source:
     """The columns of a data frame, of a structured array, or of a plain or masked array (x0, x1, ...)."""
+    given = column_names(table, who)
     if is_frame(table):
-        names = column_names(table, who)
         frame = nw.from_native(table, eager_only=True)
-        series = zip(names or (), frame.iter_columns(), strict=True)
+        series = zip(given or (), frame.iter_columns(), strict=True)
         return Source(tuple(column_of(name, values) for name, values in series), len(frame))
     fields = getattr(getattr(table, "dtype", None), "names", None)
     if fields:
@@ -146,6 +146,13 @@ def _days(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnat(values), np.nan, values / np.timedelta64(1, "D"))
 
 
+def _stamps(values: list[Any]) -> np.ndarray:
+    """Dates and times as the clock on the wall shows them, in whatever time zone."""
+    local = [value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value for value in values]
+    found = pd.to_datetime(pd.Series(local, dtype=object), errors="coerce")
+    return np.asarray(found.to_numpy()).astype("datetime64[ns]")
+
+
 def column_of(name: str, series: nw.Series[Any]) -> Column:
     """A column of a data frame."""
     dtype = series.dtype
@@ -156,8 +163,7 @@ def column_of(name: str, series: nw.Series[Any]) -> Column:
     if dtype.is_float():
         return _of_array(name, np.asarray(series.to_numpy()), True)
     if dtype in (nw.Datetime, nw.Date):
-        stamps = pd.to_datetime(pd.Series(series.to_list(), dtype=object), utc=True, errors="coerce")
-        return Dates(name, stamps.dt.tz_localize(None).to_numpy().astype("datetime64[ns]"))
+        return Dates(name, _stamps(series.to_list()))
     if dtype == nw.Duration:
         spans = pd.to_timedelta(pd.Series(series.to_list(), dtype=object))
         return Numbers(name, _days(spans.to_numpy().astype("timedelta64[ns]")), why="spans of time, in days")
@@ -191,8 +197,7 @@ def _of_objects(name: str, values: np.ndarray, named: bool) -> Column:
     if all(issubclass(kind, str) for kind in kinds):
         return Texts.of(name, _blanked(values, missing), named=named)
     if all(issubclass(kind, datetime.date | np.datetime64) for kind in kinds):
-        stamps = pd.to_datetime(pd.Series(_blanked(values, missing), dtype=object), utc=True, errors="coerce")
-        return Dates(name, stamps.dt.tz_localize(None).to_numpy().astype("datetime64[ns]"))
+        return Dates(name, _stamps(_blanked(values, missing).tolist()))
     if all(issubclass(kind, datetime.timedelta | np.timedelta64) for kind in kinds):
         return Numbers(name, _days(pd.to_timedelta(pd.Series(_blanked(values, missing))).to_numpy()), named=named)
     if all(issubclass(kind, datetime.time) for kind in kinds):

@@ -188,10 +188,10 @@ def read_event(series: nw.Series[Any], name: str, value: str | None) -> tuple[Ta
     words = {word for word in found if word.lower() in EVENT_WORDS}
     if value is not None:
         happened = {_plain(value)}
-    elif set(found) <= {"0", "1"} or (len(words), len(found)) == (1, 2):
-        happened = words
     elif found == ["1", "2"]:
         happened, notice = {"2"}, f"{name}: 2 is taken for the event, 1 for censored"
+    elif set(found) <= {"0", "1"} or ((len(words), len(found)) == (1, 2) and words != {"1"}):
+        happened = words
     elif "0" in found and len(found) <= 5 and all(word.lstrip("-").isdecimal() for word in found):
         happened = set(found) - {"0"}
         notice = (

@@ -18,7 +18,7 @@ MISSING_MARKS = frozenset(
 DOUBTFUL_MARKS = frozenset({"NA", "na", "None", "none", "-", "--", "missing", "Missing"})
 NUMBER_MARKS = MISSING_MARKS | DOUBTFUL_MARKS
 
-_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+_PLAIN = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity))$")
 _CODE = re.compile(r"0\d+$")
 _SPACES = re.compile(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(\D|$))")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?$")

@@ -91,7 +91,9 @@ class Texts:
 
     def _numbers(self, plain: dict[str, str], notices: tuple[str, ...]) -> Numbers:
         """The numbers that some texts stand for; all others are missing."""
-        long = any(len(text) > 15 for text in plain.values())
+        long = any(len(text) > 15 for text in plain.values()) and not any(
+            "inf" in text.lower() for text in plain.values()
+        )
         missing = np.array([label not in plain for label in self.labels] + [True], dtype=bool)
         if long:
             exact = [0 if absent else value for absent, value in zip(missing, [*self._exact(plain), 0], strict=True)]
