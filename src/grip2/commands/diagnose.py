@@ -1,8 +1,9 @@
-"""`grip2 diagnose`: tests whether the knockoffs of a table are exchangeable with its features."""
+"""`grip2 diagnose`: do the knockoffs of a table keep the false discovery rate, and are they exchangeable with its features?"""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from rich.table import Table
@@ -11,11 +12,17 @@ from grip2._output import OutputFolder
 from grip2._random import generator_from
 from grip2._validation import check_table
 from grip2.commands.console import output, warnings_as_notices
-from grip2.commands.table import TableOptions, load, representatives
+from grip2.commands.table import TableOptions, group, load
+from grip2.copies import AUTOMATIC, choose_copies
 from grip2.errors import Grip2Error
 from grip2.figure_style import to_svg
+from grip2.groups import units_from
 from grip2.knockoffs.base import KnockoffSampler
 from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
+from grip2.knockoffs.harm import Harm
+from grip2.rows import check_rows
+
+_FDR = 0.1  # copies are as many as select draws at this rate
 
 FILES = ("diagnostics.json", "diagnostics.svg")
 
@@ -37,22 +44,45 @@ def run(
     with nullcontext() if out is None else OutputFolder(out, FILES, force=force) as folder:
         prepared = load(table, target)
         with warnings_as_notices():
-            X = prepared.X
-            if table.group_threshold is not None:
-                X, _ = representatives(X, table.group_threshold)
-            check_table(X.to_numpy(), list(X.columns), str(table.path))
+            # Representatives of correlated columns, as before there were groups.
+            grouped = group(prepared, replace(table, representatives=table.group_threshold is not None))
+            X, names = grouped.X.to_numpy(), list(grouped.X.columns)
+            check_table(X, names, str(table.path))
+            check_rows(X, str(table.path))
+            units = units_from(grouped.groups or None, names, who="diagnose").units
+            categories = [[names.index(column) for column in columns] for columns in prepared.categories.values()]
             rng = generator_from(seed)
-            copy = sampler.fit(X.to_numpy()).sample(X.to_numpy(), rng=rng)
-            found = diagnose(X.to_numpy(), copy, feature_names=list(X.columns), rng=rng)
+            sampler.fit(X, groups=None if units.all_single else units, categories=categories)
+            copies = choose_copies(
+                AUTOMATIC, fdr=_FDR, n_rows=len(X), n_columns=len(names), draws_copies=sampler.draws_copies
+            ).copies
+            X = sampler.complete(X, rng=rng)
+            found = diagnose(X, sampler.sample(X, rng=rng, copies=copies), units=units, feature_names=names, rng=rng)
         if folder is not None:
             folder.write({"diagnostics.json": found.to_json() + "\n", "diagnostics.svg": to_svg(found.figure())})
     output.print(f"Verdict: {found.verdict}", style="bold")
     for reason in found.reasons:
         output.print(f"- {reason}", markup=False)
+    if found.harm is not None:
+        output.print(_simulated(found.harm))
     output.print(_tests(found))
     if out is not None:
         output.print(f"Figure: {out / 'diagnostics.svg'}", markup=False)
     return found
+
+
+def _simulated(harm: Harm) -> Table:
+    table = Table(
+        title=f"{harm.responses} simulated responses with as much noise as signal, {harm.copies} copies",
+        title_justify="left",
+    )
+    table.add_column("effects")
+    for heading in ("fdr", "false discoveries", "standard error", "power"):
+        table.add_column(heading, justify="right")
+    for rate in harm.rates:
+        row = f"{rate.level:g}", f"{rate.fdr:.3f}", f"{rate.fdr_error:.3f}", f"{rate.power:.2f}"
+        table.add_row(rate.family, *row)
+    return table
 
 
 def _tests(found: KnockoffDiagnostics) -> Table:

@@ -166,9 +166,7 @@ def _largest_utility(b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return grid, np.exp(_log_phi(grid - b[:, None]) - below + below.sum(axis=0))
 
 
-def category_models(
-    X: np.ndarray, categories: Categories, units: Units, names: object, who: str
-) -> list[CategoryModel]:
+def category_models(X: np.ndarray, categories: Categories, units: Units, names: object, who: str) -> list[CategoryModel]:
     """The models of the categories of a table, which may have missing values; ``names`` is the table as the user gave it."""
     p = X.shape[1]
     used: set[int] = set()
@@ -187,21 +185,13 @@ def category_models(
 
 
 def _check_columns(columns: np.ndarray, used: set[int], p: int, who: str) -> None:
-    if (
-        columns.ndim != 1
-        or not len(columns)
-        or columns.dtype.kind not in "iu"
-        or columns.min() < 0
-        or columns.max() >= p
-    ):
+    if columns.ndim != 1 or not len(columns) or columns.dtype.kind not in "iu" or columns.min() < 0 or columns.max() >= p:
         raise Grip2Error(
             f"{who}: categories must hold, for every category, the numbers of its columns (0 to {p - 1}), got {columns.tolist()!r}."
         )
     twice = sorted(used.intersection(columns.tolist()))
     if twice or len(np.unique(columns)) < len(columns):
-        raise Grip2Error(
-            f"{who}: a column must belong to one category only, and be listed once, got {columns.tolist()!r}."
-        )
+        raise Grip2Error(f"{who}: a column must belong to one category only, and be listed once, got {columns.tolist()!r}.")
 
 
 def _frequencies(indicators: np.ndarray, listed: str, who: str) -> np.ndarray:

@@ -252,9 +252,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         who = type(self).__name__
         completed = as_matrix(X, who, missing=True).copy()
         if completed.shape[1] != self.n_features_in_:
-            raise Grip2Error(
-                f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {completed.shape}."
-            )
+            raise Grip2Error(f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {completed.shape}.")
         precision = np.linalg.inv(self.covariance_) if self._precision is None else self._precision
         incomplete = np.flatnonzero(np.isnan(completed).any(axis=1))
         for block in row_blocks(completed[incomplete]):

@@ -145,7 +145,9 @@ def draw_unit(
     return expected
 
 
-def learn_chain(X: np.ndarray, plan: Plan, copies: int, rng: np.random.Generator, *, trees: bool = False) -> Chain:
+def learn_chain(
+    X: np.ndarray, plan: Plan, copies: int, rng: np.random.Generator, *, trees: bool = False
+) -> Chain:
     """Learn the models of all units from complete rows; one realisation of the knockoffs is drawn along the way."""
     n, p = X.shape
     scale = scale_of(X)

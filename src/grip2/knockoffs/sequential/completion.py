@@ -40,9 +40,7 @@ class Completion:
         return filled.astype(X.dtype, copy=False)
 
 
-def learn_completion(
-    X: np.ndarray, plan: Plan, scale: Scale, rng: np.random.Generator
-) -> tuple[Completion, np.ndarray]:
+def learn_completion(X: np.ndarray, plan: Plan, scale: Scale, rng: np.random.Generator) -> tuple[Completion, np.ndarray]:
     """Models of all parts that have missing values, and a completed X."""
     parts = [part for unit in plan.parts for part in unit if len(_gaps(X, part))]
     filled = X.copy()

@@ -72,8 +72,6 @@ def learn_category(Z: np.ndarray, indicators: np.ndarray, ridge: float) -> Categ
         return float(value), gradient.ravel()
 
     first = (factor.T @ start) * root
-    found = minimize(
-        loss, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS, "ftol": 1e-9, "gtol": 1e-3}
-    )
+    found = minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS, "ftol": 1e-9, "gtol": 1e-3})
     B = coefficients(found.x.reshape(d + 1, levels))
     return CategoryModel(B[0], B[1:])

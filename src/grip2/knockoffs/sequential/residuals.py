@@ -91,9 +91,7 @@ def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, pool: int) 
     left = max(float(np.mean(target**2)) - float(np.var(explained)), 0.0)
     stretch = float(np.sqrt(left / noise)) if noise > 0 else 1.0
     low, high = float(np.min(column)), float(np.max(column))
-    return ResidualModel(
-        slopes, corrected, fitted[kept], residuals, local_means, reach, stretch, centre, scale, low, high
-    )
+    return ResidualModel(slopes, corrected, fitted[kept], residuals, local_means, reach, stretch, centre, scale, low, high)
 
 
 def _moving_mean(values: np.ndarray, reach: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from grip2.knockoffs.base import (
 )
 from grip2.knockoffs.sequential.boosted import RowHalves
 from grip2.knockoffs.sequential.chain import Chain, Scale, learn_chain
-from grip2.knockoffs.sequential.completion import learn_completion
+from grip2.knockoffs.sequential.completion import Completion, learn_completion
 from grip2.knockoffs.sequential.parts import make_plan
 from grip2.knockoffs.sequential.tilt import centre_and_scale
 
