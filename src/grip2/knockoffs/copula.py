@@ -5,6 +5,7 @@ Approximate, because marginal distributions and dependence are both estimated fr
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -14,8 +15,10 @@ from grip2._random import generator_from, stream
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Categories, as_matrix, row_blocks, units_of_columns
 from grip2.knockoffs.category import CategoryModel, CategoryScores, category_models
+from grip2.knockoffs.column_moments import ColumnFit, column_correlations, match_columns
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
+    FLOOR,
     Scatter,
     check_not_constant,
     check_shrinkage,
@@ -24,9 +27,10 @@ from grip2.knockoffs.covariance import (
     shrink_by,
     shrinkage_sentence,
     stabilised,
+    with_block,
 )
 from grip2.knockoffs.gaussian import repairs
-from grip2.knockoffs.latent import Cells, FixedBlock, GibbsStep, HiddenScores, latent_moments, with_fixed_blocks
+from grip2.knockoffs.latent import Cells, HiddenScores, latent_moments, with_fixed_blocks
 from grip2.knockoffs.marginals import learn_marginal
 from grip2.knockoffs.missing import MissingScores
 from grip2.knockoffs.s_matrix._groups import Groups
@@ -35,6 +39,8 @@ from grip2.knockoffs.s_matrix._groups import Groups
 _LATENT_ROWS = 10_000
 # Burn-in sweeps of the Gibbs sampler for each draw; it starts from randomised ranks.
 _SWEEPS = 10
+# The same where correlations were matched to those of the columns: they are often nearly singular then.
+_SWEEPS_MATCHED = 30
 
 
 class CopulaKnockoffs(JointCopiesSampler):
@@ -56,7 +62,9 @@ class CopulaKnockoffs(JointCopiesSampler):
 
         - "latent": each value stands for an interval (cell) of normal scores. The score of a row is drawn from its cell
           given all other columns, and the correlations are those of the scores (stochastic EM). Exact for a Gaussian
-          copula up to estimation error. Spiked columns, which are continuous except for one value shared by 1 % of the
+          copula up to estimation error. Where the columns themselves would miss their observed correlations by more than
+          the standard error, the correlations of the scores are changed until they do not (``column_moments.py``), because
+          statistics see the columns. Spiked columns, which are continuous except for one value shared by 1 % of the
           rows or more, are treated in the same way.
         - "ranks": the score is drawn uniformly from its cell, ignoring the other columns, as in the paper (randomised
           ranks). Faster, but the dependence between discrete or spiked columns comes out too weak.
@@ -81,6 +89,8 @@ class CopulaKnockoffs(JointCopiesSampler):
     shrinkage_ : total weight on zero correlation in ``covariance_``.
     discrete_columns_ : (p,) bool, the columns whose knockoffs take observed values only.
     spiked_columns_ : (p,) bool, the continuous columns with a value that 1 % of the rows or more share.
+    column_fit_ : how well the correlations of discrete and spiked columns themselves are met, before and after they were
+        matched; None if there are fewer than two such columns or too few rows.
     ridge_, jitter_ : relative size of the numerical repairs, 0.0 when none was needed. The factorisation, and with it any
         jitter, happens when a number of copies is first asked for, by ``sample`` or ``s_for``.
 
@@ -91,8 +101,18 @@ class CopulaKnockoffs(JointCopiesSampler):
     distribution given X (determined by X in continuous columns, drawn from their cells by the Gibbs sampler in the others)
     are again normal with covariance Sigma. Copies of the scores are jointly exchangeable with them (``conditional.py``),
     and every member, X included, is the same function F of its scores, applied column by column: a permutation of members
-    of a unit passes through it. For this all copies must start from the same draw of the scores. With a draw of its own
-    each copy would still be a valid knockoff, but the copies would not be jointly exchangeable with X.
+    of a unit passes through it. The same holds for a category, whose indicator columns are a function of its scores (which
+    utility is the largest): its columns lie in one unit, so all of them are permuted together. For this all copies must
+    start from the same draw of the scores. With a draw of its own each copy would still be a valid knockoff, but the copies
+    would not be jointly exchangeable with X.
+
+    Categories follow a multinomial probit model (``category.py``), whatever ``discrete`` is: a category of K levels has
+    K - 1 scores, and their covariance given all other columns is fixed.
+
+    Missing values are drawn by ``complete`` given all observed values of their rows. If the model holds and values are
+    missing completely at random, the completed rows have the distribution of X, and their knockoffs are exchangeable with
+    them. If chance depends on other, observed columns, correlations are still estimated correctly, but the marginal
+    distributions, which come from the observed values of each column alone, are not.
     """
 
     draws_categories: ClassVar[bool] = True
@@ -100,6 +120,7 @@ class CopulaKnockoffs(JointCopiesSampler):
 
     # State after construction; ``fit`` changes it.
     _categories: tuple[CategoryModel, ...] = ()
+    column_fit_: ColumnFit | None = None
 
     def __init__(
         self,
@@ -136,10 +157,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         self.marginals_ = [learn_marginal(matrix[:, j], discrete=bool(observed[j])) for j in range(p)]
         self.discrete_columns_ = np.array([marginal.discrete for marginal in self.marginals_])
         self.spiked_columns_ = np.array([marginal.spiked for marginal in self.marginals_])
-        Sigma, self.shrinkage_ = shrink_by(self.shrinkage, self._moments(matrix), self.extra_shrinkage)
-        if self._categories:
-            Sigma = with_fixed_blocks(Sigma, self._fixed_blocks())
-        self.covariance_, self.ridge_ = stabilised(Sigma, who=who)
+        self.covariance_, self.ridge_ = stabilised(self._estimate(matrix), who=who)
         self._precision = np.linalg.inv(self.covariance_) if self._latent() else None
         self._laws = KnockoffLaws(np.zeros(p), self.covariance_, self.s, units, who=who)
         self._remember_columns(X, p, units)
@@ -162,7 +180,43 @@ class CopulaKnockoffs(JointCopiesSampler):
             return scatter(self._ranked(X[block], rng) for block in row_blocks(X))
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
-        return latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng, fixed=self._fixed_blocks())
+        return latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng)
+
+    def _estimate(self, X: np.ndarray) -> np.ndarray:
+        """The covariance of the normal scores; sets ``shrinkage_``, ``column_fit_`` and the means of utilities."""
+        moments = self._moments(X)
+        root = np.sqrt(np.diag(moments.covariance)) if self._categories else np.ones(X.shape[1])
+        unit = replace(moments, covariance=moments.covariance / root[:, None] / root)
+        Sigma, self.shrinkage_ = shrink_by(self.shrinkage, unit, self.extra_shrinkage)
+        Sigma = np.asarray(Sigma * root[:, None] * root)
+        self.column_fit_ = None
+        if self.shrinkage == "least" and len(X) >= 2 * X.shape[1] and self._in_cells().sum() > 1:
+            Sigma = self._matched(Sigma, X)
+        if not self._categories:
+            return Sigma
+        no_rows = np.empty(0, dtype=int)
+        Sigma = with_fixed_blocks(Sigma, [CategoryScores(category, no_rows) for category in self._categories])
+        blocks = [Sigma[np.ix_(category.columns, category.columns)] for category in self._categories]
+        self._categories = tuple(
+            category.among(block) for category, block in zip(self._categories, blocks, strict=True)
+        )
+        return Sigma
+
+    def _matched(self, Sigma: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Sigma, changed if the columns themselves would else miss their observed correlations; sets ``column_fit_``."""
+        rng = stream(generator_from(0), "correlations of columns")
+        if len(X) > _LATENT_ROWS:
+            X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
+        singles = np.flatnonzero(~self._of_categories(X.shape[1]))
+        marginals = [self.marginals_[j] for j in singles]
+        scores = self._ranked(X, rng)[:, singles]
+        columns = column_correlations(X[:, singles], scores, marginals, self._in_cells()[singles])
+        block, self.column_fit_ = match_columns(Sigma[np.ix_(singles, singles)], columns, len(X), FLOOR)
+        return with_block(Sigma, singles, block) if self.column_fit_.matched else Sigma
+
+    def _sweeps(self) -> int:
+        """Sweeps of the Gibbs sampler for each draw."""
+        return _SWEEPS if self.column_fit_ is None or not self.column_fit_.matched else _SWEEPS_MATCHED
 
     def _of_categories(self, p: int) -> np.ndarray:
         """(p,) mask of the columns of categories."""
@@ -170,9 +224,6 @@ class CopulaKnockoffs(JointCopiesSampler):
         for category in self._categories:
             mask[category.columns] = True
         return mask
-
-    def _fixed_blocks(self) -> list[FixedBlock]:
-        return [FixedBlock(category.columns, category.within) for category in self._categories]
 
     def _latent(self) -> bool:
         """Does a complete table have scores that its values do not determine, to be drawn by the Gibbs sampler?"""
@@ -201,18 +252,17 @@ class CopulaKnockoffs(JointCopiesSampler):
                 U[:, j] = self.marginals_[j].to_uniform(X[:, j], rng)
         Z = np.asarray(ndtri(np.clip(U, self.clip, 1 - self.clip, out=U)))
         for category in self._categories:
-            Z[:, category.columns] = category.scores_given_level(category.levels(X), rng)
+            Z[:, category.columns] = category.start(category.levels(X), rng)
         return Z
 
     def _hidden_scores(self, X: np.ndarray) -> HiddenScores:
         """The scores that the values of some rows do not determine."""
-        steps: list[GibbsStep] = []
-        missing = np.isnan(X)
-        if missing.any():
-            steps.append(MissingScores.of(missing))
-        if self._in_cells().any():
-            steps.append(self._cells(X))
-        return HiddenScores(steps + [CategoryScores(category, category.levels(X)) for category in self._categories])
+        missing = np.isnan(X) & ~self._of_categories(X.shape[1])  # those of a category are drawn with its other scores
+        return HiddenScores(
+            MissingScores.of(missing) if missing.any() else None,
+            self._cells(X) if self._in_cells().any() else None,
+            [CategoryScores(category, category.levels(X)) for category in self._categories],
+        )
 
     def _cells(self, X: np.ndarray) -> Cells:
         """The intervals of normal scores that the values of discrete and spiked columns stand for."""
@@ -243,7 +293,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         for block in row_blocks(X, copies):
             Z = self._ranked(X[block], ranks)
             if self._precision is not None:
-                self._hidden_scores(X[block]).draw(Z, self._precision, _SWEEPS, hidden)
+                self._hidden_scores(X[block]).draw(Z, self._precision, self._sweeps(), hidden)
             for k, copy in enumerate(law.draw(Z, noise)):
                 out[k, block] = self._values(copy)
         return out
@@ -252,13 +302,15 @@ class CopulaKnockoffs(JointCopiesSampler):
         who = type(self).__name__
         completed = as_matrix(X, who, missing=True).copy()
         if completed.shape[1] != self.n_features_in_:
-            raise Grip2Error(f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {completed.shape}.")
+            raise Grip2Error(
+                f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {completed.shape}."
+            )
         precision = np.linalg.inv(self.covariance_) if self._precision is None else self._precision
         incomplete = np.flatnonzero(np.isnan(completed).any(axis=1))
         for block in row_blocks(completed[incomplete]):
             rows = completed[incomplete[block]]
             Z = self._ranked(rows, rng)
-            self._hidden_scores(rows).draw(Z, precision, _SWEEPS, rng)
+            self._hidden_scores(rows).draw(Z, precision, self._sweeps(), rng)
             completed[incomplete[block]] = np.where(np.isnan(rows), self._values(Z), rows)
         return completed
 
@@ -276,9 +328,18 @@ class CopulaKnockoffs(JointCopiesSampler):
             f"{int(self.spiked_columns_.sum())} spiked (continuous, but many rows share one value)"
         )
         if self._latent():
-            texts.append(f"{count}: their latent normal scores were drawn by a Gibbs sampler of {_SWEEPS} sweeps.")
+            texts.append(
+                f"{count}: their latent normal scores were drawn by a Gibbs sampler of {self._sweeps()} sweeps."
+            )
         elif self._tied().any():
             texts.append(
                 f"{count}: tied values get random ranks, so their dependence comes out too weak, however many rows there are."
             )
+        if self._categories:
+            texts.append(
+                f"Number of categories: {len(self._categories)}. Their levels follow a multinomial probit model given the "
+                "other columns, with independent utilities."
+            )
+        if self.column_fit_ is not None and self.column_fit_.likeliest > self.column_fit_.standard_error:
+            texts.append(self.column_fit_.sentence())
         return texts + self._about_units() + repairs(self.ridge_, self.jitter_)

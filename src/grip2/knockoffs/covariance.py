@@ -14,7 +14,7 @@ from grip2.knockoffs.s_matrix._scale import correlation_scale, lift, smallest_ei
 
 SHRINKAGE = ("least", "ledoit_wolf")
 # "least" shrinks until the smallest eigenvalue of the correlation matrix is at least this.
-_FLOOR = 0.01
+FLOOR = 0.01
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def shrink(moments: Scatter, extra: float = 0.0) -> tuple[np.ndarray, float]:
     return (shrunk + shrunk.T) / 2, weight
 
 
-def shrink_least(moments: Scatter, floor: float = _FLOOR) -> tuple[np.ndarray, float]:
+def shrink_least(moments: Scatter, floor: float = FLOOR) -> tuple[np.ndarray, float]:
     """``(1 - a) S + a diag(S)`` with the smallest a for which no eigenvalue of the correlation matrix is below ``floor``.
 
     Usually a = 0. Shrinkage biases all correlations toward zero, so the knockoff of a null feature is less correlated with
@@ -84,6 +84,19 @@ def shrink_least(moments: Scatter, floor: float = _FLOOR) -> tuple[np.ndarray, f
     smallest = smallest_eigenvalue(S / root[:, None] / root)
     weight = 0.0 if smallest >= floor else (floor - smallest) / (1 - smallest)
     return (1 - weight) * S + weight * np.diag(np.diag(S)), weight
+
+
+def with_block(Sigma: np.ndarray, columns: np.ndarray, block: np.ndarray) -> np.ndarray:
+    """Sigma with the covariance ``block`` of some columns; the distribution of the other columns given them stays."""
+    rest = np.setdiff1d(np.arange(len(Sigma)), columns)
+    old = Sigma[np.ix_(columns, columns)]
+    A = np.linalg.solve(old, Sigma[np.ix_(columns, rest)]).T
+    changed = Sigma.copy()
+    changed[np.ix_(columns, columns)] = block
+    changed[np.ix_(rest, columns)] = A @ block
+    changed[np.ix_(columns, rest)] = (A @ block).T
+    changed[np.ix_(rest, rest)] += A @ (block - old) @ A.T
+    return changed
 
 
 def shrink_by(rule: str, moments: Scatter, extra: float = 0.0) -> tuple[np.ndarray, float]:

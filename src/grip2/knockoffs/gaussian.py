@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
+from grip2._random import generator_from, stream
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Categories, as_matrix, row_blocks, units_of_columns
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
+    CovarianceEstimate,
+    check_not_constant,
     check_shrinkage,
     mean_and_scale,
+    shrink_by,
     shrinkage_sentence,
     shrunk_covariance,
     stabilised,
 )
+from grip2.knockoffs.latent import HiddenScores, latent_moments
+from grip2.knockoffs.missing import MissingScores
 from grip2.knockoffs.s_matrix._groups import Groups
+
+# The missing values of a row are drawn together if they are few (``missing.py``), and by so many sweeps of a Gibbs sampler else.
+_SWEEPS = 10
 
 
 class GaussianKnockoffs(JointCopiesSampler):
@@ -45,7 +54,14 @@ class GaussianKnockoffs(JointCopiesSampler):
     shrinkage_ : weight on the shrinkage target in ``covariance_``; None if the covariance was given.
     ridge_, jitter_ : relative size of the numerical repairs, 0.0 when none was needed. The factorisation, and with it any
         jitter, happens when a number of copies is first asked for, by ``sample`` or ``s_for``.
+
+    Notes
+    -----
+    Missing values (NaN) are drawn by ``complete`` given the observed values of their rows. With missing values, the mean and
+    the variances are those of the observed values of each column, and the correlations are estimated by stochastic EM.
     """
+
+    completes: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -63,11 +79,14 @@ class GaussianKnockoffs(JointCopiesSampler):
         """Estimate what was not given. ``groups`` holds a label for every column; None: every column is a unit."""
         who = type(self).__name__
         check_shrinkage(self.shrinkage, who)
-        matrix = as_matrix(X, who)
+        matrix = as_matrix(X, who, missing=True)
         p = matrix.shape[1]
         units = units_of_columns(groups, p, who)
         if self.covariance is None:
-            estimate = shrunk_covariance(X, shrinkage=self.shrinkage, who=who)
+            holes = np.isnan(matrix).any()
+            estimate = (
+                self._estimate(X, matrix, who) if holes else shrunk_covariance(X, shrinkage=self.shrinkage, who=who)
+            )
             mean, Sigma = estimate.mean, estimate.covariance
             self.shrinkage_: float | None = estimate.shrinkage
         else:
@@ -89,6 +108,35 @@ class GaussianKnockoffs(JointCopiesSampler):
         self._laws = KnockoffLaws(self.mean_, self.covariance_, self.s, units, who=who)
         self._remember_columns(X, p, units)
         return self
+
+    def _estimate(self, X: object, matrix: np.ndarray, who: str) -> CovarianceEstimate:
+        """The mean and covariance of a table with missing values."""
+        mean, scale = mean_and_scale(matrix)
+        check_not_constant(X, mean, scale, who)
+        rng = stream(generator_from(0), "gaussian covariance")  # fit takes no generator
+        missing = np.isnan(matrix)
+        Z = np.where(missing, rng.standard_normal(matrix.shape), (matrix - mean) / scale)
+        moments = latent_moments(Z, HiddenScores(MissingScores.of(missing)), rng)
+        correlation, weight = shrink_by(self.shrinkage, moments)
+        return CovarianceEstimate(mean, correlation * np.outer(scale, scale), weight)
+
+    def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        who = type(self).__name__
+        completed = as_matrix(X, who, missing=True).copy()
+        if completed.shape[1] != self.n_features_in_:
+            raise Grip2Error(
+                f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {completed.shape}."
+            )
+        root = np.sqrt(np.diag(self.covariance_))
+        precision = np.linalg.inv(self.covariance_ / root[:, None] / root)
+        incomplete = np.flatnonzero(np.isnan(completed).any(axis=1))
+        for block in row_blocks(completed[incomplete]):
+            rows = completed[incomplete[block]]
+            missing = np.isnan(rows)
+            Z = np.where(missing, 0.0, (rows - self.mean_) / root)
+            HiddenScores(MissingScores.of(missing)).draw(Z, precision, _SWEEPS, rng)
+            completed[incomplete[block]] = np.where(missing, self.mean_ + root * Z, rows)
+        return completed
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
         law = self._laws.for_copies(copies).astype(X.dtype)

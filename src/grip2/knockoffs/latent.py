@@ -13,37 +13,33 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.special import ndtr, ndtri
 
 from grip2.knockoffs.covariance import Scatter
+from grip2.knockoffs.missing import MissingScores
+
+# Iterations of stochastic EM after which the means of utilities are solved anew.
+_ADAPT_EVERY = 10
+# Rounds of the estimate by moments that it starts from: covariances depend on variances, and these on covariances.
+_START_ROUNDS = 3
+# The variances of one block change what is given for another: so often at most are all of them set in turn.
+_CYCLES = 30
 
 
-class GibbsStep(Protocol):
-    """Some hidden scores, and how each of them is drawn once given all others."""
+class FixedBlock(Protocol):
+    """Scores of several columns with a known covariance given all other columns: those of a category."""
 
     @property
     def columns(self) -> np.ndarray: ...
 
+    @property
+    def covariance_given_others(self) -> np.ndarray: ...
+
     def sweep(self, Z: np.ndarray, precision: np.ndarray, rng: np.random.Generator) -> None: ...
 
+    def adapt(self, Z: np.ndarray, covariance: np.ndarray) -> None: ...
 
-@dataclass(frozen=True)
-class HiddenScores:
-    """All scores of some rows that are not known exactly, as the steps of a Gibbs sampler."""
-
-    steps: Sequence[GibbsStep]
-
-    @property
-    def columns(self) -> np.ndarray:
-        """The columns that have such scores, ascending."""
-        return np.unique(np.concatenate([step.columns for step in self.steps]))
-
-    def draw(self, Z: np.ndarray, precision: np.ndarray, sweeps: int, rng: np.random.Generator) -> None:
-        """Replace the hidden scores, in place, by draws given all others under N(0, precision^-1)."""
-        for _ in range(sweeps):
-            for step in self.steps:
-                step.sweep(Z, precision, rng)
+    def linear_scores(self, covariance: np.ndarray) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -65,11 +61,27 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class FixedBlock:
-    """Columns whose scores have a known covariance: those of a category."""
+class HiddenScores:
+    """All scores of some rows that are not known exactly: the steps of a Gibbs sampler."""
 
-    columns: np.ndarray
-    covariance: np.ndarray
+    missing: MissingScores | None = None
+    cells: Cells | None = None
+    blocks: Sequence[FixedBlock] = ()
+
+    @property
+    def steps(self) -> list[MissingScores | Cells | FixedBlock]:
+        return [step for step in (self.missing, self.cells, *self.blocks) if step is not None]
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The columns that have such scores, ascending."""
+        return np.unique(np.concatenate([step.columns for step in self.steps]))
+
+    def draw(self, Z: np.ndarray, precision: np.ndarray, sweeps: int, rng: np.random.Generator) -> None:
+        """Replace the hidden scores, in place, by draws given all others under N(0, precision^-1)."""
+        for _ in range(sweeps):
+            for step in self.steps:
+                step.sweep(Z, precision, rng)
 
 
 def truncated_normal(
@@ -93,14 +105,14 @@ def latent_moments(
     hidden: HiddenScores,
     rng: np.random.Generator,
     *,
-    fixed: Sequence[FixedBlock] = (),
     iterations: int = 100,
 ) -> Scatter:
     """Moments of the scores by stochastic EM: draw the hidden scores, estimate their covariance, repeat.
 
     The estimates of the second half of the iterations are averaged. Shrinkage must be applied to the result, not inside the
     iteration: scores drawn under shrunk correlations are less correlated, and would be shrunk again until nothing is left.
-    Inside, only a weight of 0.01 on the identity keeps the matrix invertible.
+    Inside, only a weight of 0.01 on the identity keeps the matrix invertible; 0.001 where scores are hidden only because
+    values are missing.
 
     Two biases remain. (1) Strong correlations of latent scores come out slightly too small, because of that weight and because
     the chain starts from random ranks and forgets them slowly. Measured on neighbouring 0/1 columns of AR(1) scores: 0.58 to
@@ -111,46 +123,85 @@ def latent_moments(
     second far worse (0.01 instead of 0.18).
     """
     n, p = Z.shape
-    identity_weight = 0.01
-    independent = with_fixed_blocks(np.eye(p), fixed)
+    only_missing = hidden.cells is None and not hidden.blocks
+    identity_weight = 0.001 if only_missing else 0.01
     columns = hidden.columns
     products = Z.T @ Z  # scores have mean zero by construction
     total, count = np.zeros((p, p)), 0
     for iteration in range(iterations):
-        current = with_fixed_blocks(products, fixed)
-        hidden.draw(Z, np.linalg.inv((1 - identity_weight) * current + identity_weight * independent), 1, rng)
+        current = _unit(products, n, hidden.blocks)
+        if iteration == 0 and hidden.blocks:
+            current = _start(current, Z, hidden.blocks)
+        variance = np.ones(p)
+        for block in hidden.blocks:
+            variance[block.columns] = np.diag(current)[block.columns]
+        mixed = (1 - identity_weight) * current + identity_weight * np.diag(variance)
+        if hidden.blocks:
+            mixed = with_fixed_blocks(mixed, hidden.blocks)
+            if iteration % _ADAPT_EVERY == 0:
+                for block in hidden.blocks:
+                    block.adapt(Z, mixed)
+        hidden.draw(Z, np.linalg.inv(mixed), 1, rng)
         changed = Z.T @ Z[:, columns]
         products[:, columns] = changed
         products[columns] = changed.T
         if iteration >= iterations // 2:
-            total += with_fixed_blocks(products, fixed)
+            total += _unit(products, n, hidden.blocks)
             count += 1
-    fourth = float(np.mean(np.einsum("ij,ij->i", Z, Z) ** 2)) * (p * n / float(np.trace(products))) ** 2
+    mean_square = np.diag(products) / n if hidden.blocks else float(np.trace(products)) / (p * n)
+    fourth = float(np.mean(np.einsum("ij,ij->i", Z, Z / mean_square) ** 2))
     return Scatter(n, np.zeros(p), total / count, fourth)
 
 
-def with_fixed_blocks(Sigma: np.ndarray, fixed: Sequence[FixedBlock]) -> np.ndarray:
-    """Rescale a covariance to unit variances, and to the known covariance in every fixed block.
+def _unit(products: np.ndarray, n: int, blocks: Sequence[FixedBlock]) -> np.ndarray:
+    """The covariance of scores, rescaled to unit variances except in blocks, whose scale is fixed by the other columns.
 
-    Cells assume scores of variance one, and the model of a category one covariance; left alone, both would drift. The result
-    is ``T Sigma T^T`` with a block-diagonal T, hence positive definite if Sigma is. Of all T that give a block its
-    covariance, the symmetric positive definite one is used: it is nearest to the identity.
+    Cells assume scores of variance one; unscaled, the variances would drift.
     """
-    root = np.sqrt(np.diag(Sigma))
-    R = Sigma / root[:, None] / root
-    for block in fixed:
-        if len(block.columns) == 1:
-            continue
-        root, inverse = _roots(R[np.ix_(block.columns, block.columns)])
-        T = inverse @ _roots(root @ block.covariance @ root)[0] @ inverse
-        R[block.columns] = T @ R[block.columns]
-        R[:, block.columns] = R[:, block.columns] @ T.T
-        R[np.ix_(block.columns, block.columns)] = block.covariance
-    return np.asarray(R)
+    root = np.sqrt(np.diag(products))
+    for block in blocks:
+        root[block.columns] = np.sqrt(n)
+    return products / root[:, None] / root
 
 
-def _roots(M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The symmetric square root of a positive definite matrix, and its inverse."""
-    values, vectors = eigh(M)
-    values = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
-    return vectors * values @ vectors.T, vectors / values @ vectors.T
+def _start(Sigma: np.ndarray, Z: np.ndarray, blocks: Sequence[FixedBlock]) -> np.ndarray:
+    """Sigma with the covariances of blocks with all other columns estimated by moments.
+
+    Stochastic EM would need many hundred iterations for rare levels if it started from scores drawn given the level alone.
+    The covariances of a level are multiplied by ``1 - q v / c^2``, at least 0, as James and Stein do: q is the number of
+    other columns, v the variance of one such covariance, c^2 the sum of their squares.
+    """
+    n, p = Z.shape
+    linear = Z.copy()
+    for _ in range(_START_ROUNDS):
+        for block in blocks:
+            b, rest = block.columns, np.setdiff1d(np.arange(p), block.columns)
+            linear[:, b] = block.linear_scores(Sigma)
+            found = linear[:, b].T @ linear[:, rest] / n
+            noise = np.mean(linear[:, b] ** 2, axis=0) / n * np.sum(linear[:, rest] ** 2) / n
+            found *= np.maximum(0.0, 1 - noise / np.sum(found**2, axis=1))[:, None]
+            Sigma[np.ix_(b, rest)], Sigma[np.ix_(rest, b)] = found, found.T
+        Sigma = with_fixed_blocks(Sigma, blocks)
+    return Sigma
+
+
+def with_fixed_blocks(Sigma: np.ndarray, blocks: Sequence[FixedBlock]) -> np.ndarray:
+    """Sigma with the variances of every block changed so that it has its known covariance given all other columns.
+
+    Covariances between blocks and other columns stay, so the coefficients of the regression of a block on all other columns
+    do too. With ``C = (Q_bb)^-1`` the covariance given others under Sigma = Q^-1, ``Sigma_bb + K - C`` gives it K. The
+    result is positive definite, because its Schur complement K is.
+    """
+    Sigma, Q = Sigma.copy(), np.linalg.inv(Sigma)
+    for _ in range(1 if len(blocks) < 2 else _CYCLES):
+        largest = 0.0
+        for block in blocks:
+            b = block.columns
+            C = np.linalg.inv(Q[np.ix_(b, b)])
+            change = block.covariance_given_others - C
+            Sigma[np.ix_(b, b)] += change
+            Q -= Q[:, b] @ change @ np.linalg.solve(block.covariance_given_others, C) @ Q[b]  # Woodbury
+            largest = max(largest, float(np.abs(change).max()))
+        if largest < 1e-6:
+            break
+    return np.asarray((Sigma + Sigma.T) / 2)

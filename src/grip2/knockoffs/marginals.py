@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 # Up to _KEEP_ALL rows every order statistic is kept, as in the paper. With more rows, a grid of _GRID order statistics and
 # the _EXTREMES smallest and largest are enough: the interpolation error is far below the sampling error 1 / sqrt(n), and
@@ -13,6 +14,8 @@ import numpy as np
 _KEEP_ALL, _GRID, _EXTREMES = 20_000, 10_000, 100
 # A value shared by at least this fraction of the rows is a spike: its normal score is known only up to an interval.
 _SPIKE = 0.01
+# Points of the numerical integration over normal scores.
+_POINTS = 4001
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,16 @@ class ContinuousMarginal:
         """The value at each rank."""
         return np.asarray(np.interp(u, self.u, self.x))
 
+    def hermite(self, terms: int) -> np.ndarray:
+        """(1 + terms,) coefficients of the map from normal scores to standardised values in normalised Hermite polynomials."""
+        t = np.linspace(-6.0, 6.0, _POINTS)
+        weight = np.exp(-(t**2) / 2)
+        weight /= weight.sum()
+        x = self.from_uniform(ndtr(t))
+        x = x - weight @ x
+        x /= np.sqrt(weight @ x**2)
+        return np.asarray(_hermite_polynomials(t, 1 + terms) @ (weight * x))
+
 
 @dataclass(frozen=True)
 class DiscreteMarginal:
@@ -106,6 +119,25 @@ class DiscreteMarginal:
     def from_uniform(self, u: np.ndarray) -> np.ndarray:
         """The value that owns each rank."""
         return np.asarray(self.x[np.minimum(np.searchsorted(self.upper, u, side="left"), len(self.x) - 1)])
+
+    def hermite(self, terms: int) -> np.ndarray:
+        """(1 + terms,) coefficients of the map from normal scores to standardised values in normalised Hermite polynomials.
+
+        It is a step function with jumps at t_i: coefficient m is ``sum_i jump_i phi(t_i) H_{m-1}(t_i) / sqrt(m)``.
+        """
+        t = ndtri(self.upper[:-1])
+        share = np.diff(self.upper, prepend=0.0)
+        spread = np.sqrt(share @ (self.x - share @ self.x) ** 2)
+        jump = np.diff(self.x) * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi) / spread
+        return np.concatenate([[0.0], _hermite_polynomials(t, terms) @ jump / np.sqrt(np.arange(1, terms + 1))])
+
+
+def _hermite_polynomials(t: np.ndarray, count: int) -> np.ndarray:
+    """(count, points) the first Hermite polynomials, orthonormal under the standard normal distribution."""
+    found = [np.ones_like(t), t]
+    for m in range(1, count - 1):
+        found.append((t * found[m] - np.sqrt(m) * found[m - 1]) / np.sqrt(m + 1))
+    return np.array(found[:count])
 
 
 Marginal = ContinuousMarginal | DiscreteMarginal

@@ -21,7 +21,7 @@ class MissingScores:
     @classmethod
     def of(cls, missing: np.ndarray) -> MissingScores:
         """From the mask (n, p) of missing entries."""
-        batches = []
+        batches: list[tuple[np.ndarray, np.ndarray]] = []
         # The place of each missing entry among those of its row says in which turn it is drawn.
         turn = np.where(missing, (np.cumsum(missing, axis=1) - 1) // _TOGETHER, -1)
         for each in range(int(turn.max()) + 1):
