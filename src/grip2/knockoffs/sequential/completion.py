@@ -40,7 +40,9 @@ class Completion:
         return filled.astype(X.dtype, copy=False)
 
 
-def learn_completion(X: np.ndarray, plan: Plan, scale: Scale, rng: np.random.Generator) -> tuple[Completion, np.ndarray]:
+def learn_completion(
+    X: np.ndarray, plan: Plan, scale: Scale, rng: np.random.Generator
+) -> tuple[Completion, np.ndarray]:
     """Models of all parts that have missing values, and a completed X."""
     parts = [part for unit in plan.parts for part in unit if len(_gaps(X, part))]
     filled = X.copy()
@@ -58,7 +60,7 @@ def learn_completion(X: np.ndarray, plan: Plan, scale: Scale, rng: np.random.Gen
             gaps = _gaps(X, part)
             seen = np.setdiff1d(np.arange(len(X)), gaps)
             allowed = np.setdiff1d(np.arange(X.shape[1]), part.columns)
-            models.append(learn_part(part, M[seen], filled[np.ix_(seen, part.columns)], allowed))
+            models.append(learn_part(part, M[seen], filled[np.ix_(seen, part.columns)], allowed, most_alike=1.0))
             values = models[-1].given(M[gaps], None).draw(rng.random(len(gaps)))
             _fill(filled, X, part, gaps, values)
             M[np.ix_(gaps, part.columns)] = scale.apply(filled[np.ix_(gaps, part.columns)], part.columns)

@@ -14,8 +14,18 @@ class Law(Protocol):
     def mean(self) -> np.ndarray:
         """(rows, columns) expected values."""
 
+    @property
+    def variance(self) -> np.ndarray:
+        """(columns,) variances, averaged over rows."""
+
     def draw(self, u: np.ndarray) -> np.ndarray:
-        """(rows, columns) one draw from uniform random numbers u, one for every row."""
+        """(rows, columns) the values at the quantiles u (rows,)."""
+
+    def quantiles(self, values: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(rows,) quantiles u with ``draw(u)`` equal to the values; ties are broken by uniform random numbers v.
+
+        They are uniform if the values follow the law.
+        """
 
 
 class ConditionalModel(Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from grip2.knockoffs.sequential.tilt import probabilities
+from grip2.knockoffs.sequential.tilt import interval, probabilities
 
 _MAX_STEPS = 300
 
@@ -21,6 +21,14 @@ _MAX_STEPS = 300
 class CategoryLaw:
     cumulative: np.ndarray  # (rows, levels)
     mean: np.ndarray  # (rows, levels - 1): of the indicators
+
+    @property
+    def variance(self) -> np.ndarray:
+        return np.asarray(np.mean(self.mean * (1 - self.mean), axis=0))
+
+    def quantiles(self, values: np.ndarray, v: np.ndarray) -> np.ndarray:
+        low, high = interval(self.cumulative, levels_of(values))
+        return np.asarray(low + v * (high - low))
 
     def draw(self, u: np.ndarray) -> np.ndarray:
         levels = self.cumulative.shape[1]
@@ -40,11 +48,16 @@ class CategoryModel:
         return CategoryLaw(np.cumsum(P, axis=1), P[:, 1:])
 
 
+def levels_of(indicators: np.ndarray) -> np.ndarray:
+    """The level that 0/1 columns stand for; 0 is the reference."""
+    return np.where(indicators.max(axis=1) > 0.5, 1 + indicators.argmax(axis=1), 0)
+
+
 def learn_category(Z: np.ndarray, indicators: np.ndarray, ridge: float) -> CategoryModel:
     """The model of the level that 0/1 columns stand for (all 0: the reference), by penalised maximum likelihood."""
     n, d = Z.shape
     levels = indicators.shape[1] + 1
-    level = np.where(indicators.max(axis=1) > 0.5, 1 + indicators.argmax(axis=1), 0)
+    level = levels_of(indicators)
     onehot = np.asarray(level[:, None] == np.arange(levels), dtype=float)
     counts = onehot.sum(axis=0)
     # Coordinates in which the Hessian is near the identity: whitened predictors, and every level by its frequency.
@@ -72,6 +85,8 @@ def learn_category(Z: np.ndarray, indicators: np.ndarray, ridge: float) -> Categ
         return float(value), gradient.ravel()
 
     first = (factor.T @ start) * root
-    found = minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS, "ftol": 1e-9, "gtol": 1e-3})
+    found = minimize(
+        loss, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS, "ftol": 1e-9, "gtol": 1e-3}
+    )
     B = coefficients(found.x.reshape(d + 1, levels))
     return CategoryModel(B[0], B[1:])

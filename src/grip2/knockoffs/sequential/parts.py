@@ -11,7 +11,7 @@ from grip2.knockoffs.base import Categories
 from grip2.knockoffs.marginals import learn_marginal
 from grip2.knockoffs.sequential.models import ConditionalModel
 from grip2.knockoffs.sequential.multinomial import learn_category
-from grip2.knockoffs.sequential.residuals import learn_residuals
+from grip2.knockoffs.sequential.residuals import learn_residuals, share_outside
 from grip2.knockoffs.sequential.tilt import Support, learn_support, learn_tilt
 from grip2.units import Units
 
@@ -20,8 +20,9 @@ from grip2.units import Units
 # as possible: shrinkage makes knockoffs less correlated with other columns than the originals are.
 _RELATIVE_RIDGE = 1e-6
 _PSEUDO_ROWS = 1.0
-# Residuals kept by all columns together.
-_POOLS = 5_000_000
+# A continuous column is drawn from its observed values, in bins, if a larger share of the draws of a regression lies outside
+# its range. (A share 2 / n of new values does so by chance.)
+_MOST_OUTSIDE = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +33,21 @@ class Part:
     category: bool
     support: Support | None
 
-    def learn(self, Z: np.ndarray, values: np.ndarray, p: int) -> ConditionalModel:
-        """The model of the part given predictors Z, from its values (rows, columns)."""
+    def learn(self, Z: np.ndarray, values: np.ndarray, most_alike: float) -> ConditionalModel:
+        """The model of the part given predictors Z, from its values (rows, columns).
+
+        A discrete number is drawn from its observed values unless its knockoff would have a higher correlation with it than
+        ``most_alike``. Values that are nearly determined by other columns, a count that is 0 exactly where another is 0, say,
+        have no other knockoffs that take observed values and keep second moments; a linear regression keeps the latter.
+        """
         if self.category:
             return learn_category(Z, values, _PSEUDO_ROWS)
-        if self.support is not None:
-            return learn_tilt(Z, values[:, 0], self.support, _PSEUDO_ROWS)
-        return learn_residuals(Z, values[:, 0], _RELATIVE_RIDGE * len(Z), max(1_000, _POOLS // p))
+        column, continuous = values[:, 0], self.support is None
+        residuals = learn_residuals(Z, column, _RELATIVE_RIDGE * len(Z), continuous=continuous)
+        if continuous and share_outside(residuals, Z, column) <= max(_MOST_OUTSIDE, 4 / len(Z)):
+            return residuals
+        support = learn_support(column) if self.support is None else self.support
+        return learn_tilt(Z, column, support, _PSEUDO_ROWS, most_alike) or residuals
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,9 @@
-"""Linear regression with resampled residuals: a model of one continuous column given predictors.
+"""Linear regression with resampled residuals: a model of one number given predictors.
 
-A draw is the fitted value plus the residual of a row with a similar fitted value, so that spread and skewness may depend on the
-fitted value. Residuals near one fitted value need not have mean zero; the slopes are corrected for this, and the residuals
-scaled, so that over the fitted rows the draws have the variance of the column and its covariances with all predictors.
+A draw is the fitted value plus a quantile of the residuals of rows with similar fitted values, so that spread and skewness may
+depend on the fitted value. Residuals near one fitted value need not have mean zero. Draws of a continuous column follow these
+local means, and the slopes are corrected for them; for other columns the local means are taken out. In both cases residuals are
+scaled so that over the fitted rows draws have the variance of the column and its covariances with all predictors.
 """
 
 from __future__ import annotations
@@ -14,57 +15,83 @@ from scipy.linalg import cho_factor, cho_solve
 
 from grip2.knockoffs.sequential.tilt import centre_and_scale
 
-# Residuals are drawn from this share of the rows, those with the nearest fitted values, but from _FEWEST rows at least.
-_SHARE, _FEWEST = 0.2, 100
+# Residuals come from _WINDOWS windows of neighbouring fitted values, each of this share of the rows, at least _FEWEST.
+_WINDOWS, _SHARE, _FEWEST = 10, 0.2, 100
+# Quantiles kept of every window.
+_LEVELS = 1_000
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualLaw:
     model: ResidualModel
     base: np.ndarray  # (rows,) fitted values, on the standardised scale
-    place: np.ndarray  # (rows,) position among the fitted values of the pool
+    window: np.ndarray  # (rows,)
 
     @property
     def mean(self) -> np.ndarray:
-        return self.model.restore(self.base + self.model.local_means[self.place])
+        return self.model.restore(self.base)[:, None]
+
+    @property
+    def variance(self) -> np.ndarray:
+        return np.array([np.mean(self.model.variances[self.window]) * self.model.scale**2])
 
     def draw(self, u: np.ndarray) -> np.ndarray:
-        model = self.model
-        size = len(model.residuals)
-        k = self.place + np.floor(u * (2 * model.reach + 1)).astype(np.intp) - model.reach
-        k = np.where(k < 0, -1 - k, k)
-        k = np.where(k >= size, 2 * size - 1 - k, k)
-        local = model.local_means[self.place]
-        return model.restore(self.base + local + model.stretch * (model.residuals[k] - local))
+        levels = self.model.noise.shape[1]
+        place = np.clip(u * levels - 0.5, 0.0, levels - 1.0)
+        below = np.minimum(place.astype(np.intp), max(levels - 2, 0))
+        share, first = place - below, self.window * levels + below
+        table = self.model.noise.ravel()
+        noise = (1 - share) * table[first] + share * table[np.minimum(first + 1, len(table) - 1)]
+        return self.model.restore(self.base + noise)[:, None]
+
+    def quantiles(self, values: np.ndarray, v: np.ndarray) -> np.ndarray:
+        noise = (values[:, 0] - self.model.centre) / self.model.scale - self.base
+        levels, tables = self.model.noise.shape[1], self.model.noise
+        # One search in all tables, put side by side so far apart that they do not overlap.
+        apart = 2 * (float(np.ptp(tables)) + 1.0)
+        start = tables.ravel()
+        joined = start + np.repeat(np.arange(len(tables)) * apart, levels)
+        inside = np.clip(noise, tables[self.window, 0], tables[self.window, -1]) + self.window * apart
+        left, right = np.searchsorted(joined, inside, "left"), np.searchsorted(joined, inside, "right")
+        offset = self.window * levels
+        above = np.clip(left, offset, offset + levels - 1)
+        below = np.maximum(above - 1, offset)
+        width = joined[above] - joined[below]
+        share = np.where(width > 0, (inside - joined[below]) / np.where(width > 0, width, 1.0), 0.0)
+        place = below + share - offset
+        # A run of equal quantiles: the level is drawn from the run.
+        tied = right - left > 1
+        place = np.where(tied, left + v * (right - 1 - left) - offset, place)
+        return np.asarray((place + 0.5) / levels)
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualModel:
-    """The pool of residuals is ordered by fitted value."""
-
-    index_slopes: np.ndarray  # (d,) of the fitted value that places a row in the pool
-    slopes: np.ndarray  # (d,) the same, corrected for local means
-    fitted: np.ndarray  # (pool,) ascending
-    residuals: np.ndarray
-    local_means: np.ndarray
-    reach: int  # residuals come from so many positions to either side
-    stretch: float
+    index_slopes: np.ndarray  # (d,) of the fitted value that chooses the window
+    slopes: np.ndarray  # (d,) the same, corrected for shifts
+    edges: np.ndarray  # (windows - 1,) fitted values between windows
+    shifts: np.ndarray  # (windows,) added to fitted values
+    noise: np.ndarray  # (windows, levels) quantiles of the residuals less their mean, at the levels (k + 1/2) / levels
+    variances: np.ndarray  # (windows,)
     centre: float
     scale: float
-    low: float
-    high: float
 
     def restore(self, standard: np.ndarray) -> np.ndarray:
-        """(rows, 1) on the column's own scale, inside the observed range."""
-        return np.clip(self.centre + self.scale * standard, self.low, self.high)[:, None]
+        """(rows,) on the column's own scale."""
+        return np.asarray(self.centre + self.scale * standard)
 
     def given(self, Z: np.ndarray) -> ResidualLaw:
-        place = np.searchsorted(self.fitted, Z @ self.index_slopes)
-        return ResidualLaw(self, Z @ self.slopes, np.minimum(place, len(self.fitted) - 1))
+        window = np.searchsorted(self.edges, Z @ self.index_slopes)
+        return ResidualLaw(self, Z @ self.slopes + self.shifts[window], window)
 
 
-def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, pool: int) -> ResidualModel:
-    """Least squares with a ridge, and the pool of at most ``pool`` residuals."""
+def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, *, continuous: bool) -> ResidualModel:
+    """Least squares with a ridge, and the quantiles of residuals in windows of fitted values.
+
+    Draws of a ``continuous`` column follow the mean of the column in every window. Otherwise the fitted value is the mean, and
+    residuals give the spread only. In both cases draws may lie outside the observed range: see ``share_outside``.
+    """
     n, d = Z.shape
     centre, scale = centre_and_scale(column)
     target = (column - centre) / scale
@@ -77,26 +104,32 @@ def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, pool: int) 
 
     slopes = regress(target)
     fitted = Z @ slopes
+    residuals = target - fitted
     order = np.argsort(fitted, kind="stable")
-    kept = order[:: -(-n // pool)]
-    residuals = (target - fitted)[kept]
-    residuals -= residuals.mean()
-    size = len(kept)
-    reach = max(0, min(max(_FEWEST, int(_SHARE * size)), size) - 1) // 2
-    local_means, local_squares = _moving_mean(residuals, reach), _moving_mean(residuals**2, reach)
-    place = np.minimum(np.searchsorted(fitted[kept], fitted), size - 1)
-    corrected = slopes - regress(local_means[place])
-    explained = Z @ corrected + local_means[place]
-    noise = float(np.mean(np.maximum(local_squares - local_means**2, 0.0)[place]))
+    windows = _WINDOWS if n * _SHARE >= _FEWEST else 1
+    width = n if windows == 1 else int(n * _SHARE)
+    starts = np.linspace(0, n - width, windows).astype(int)
+    middles = starts + width / 2
+    edges = fitted[order][((middles[1:] + middles[:-1]) / 2).astype(int)]
+    levels = (np.arange(min(width, _LEVELS)) + 0.5) / min(width, _LEVELS)
+    noise = np.array([np.quantile(residuals[order[start : start + width]], levels, method="hazen") for start in starts])
+    # Draws interpolate between the outermost levels, and are constant beyond: the mean of the quantiles is their mean.
+    means = noise.mean(axis=1)
+    noise -= means[:, None]
+    window = np.searchsorted(edges, fitted)
+    shifts = means if continuous else np.zeros(windows)
+    corrected = slopes - regress(shifts[window])
+    explained = Z @ corrected + shifts[window]
+    shifts = shifts - explained.mean()
+    variances = np.mean(noise**2, axis=1)
     left = max(float(np.mean(target**2)) - float(np.var(explained)), 0.0)
-    stretch = float(np.sqrt(left / noise)) if noise > 0 else 1.0
-    low, high = float(np.min(column)), float(np.max(column))
-    return ResidualModel(slopes, corrected, fitted[kept], residuals, local_means, reach, stretch, centre, scale, low, high)
+    spread = float(np.mean(variances[window]))
+    stretch = np.sqrt(left / spread) if spread > 0 else 1.0
+    return ResidualModel(slopes, corrected, edges, shifts, noise * stretch, variances * stretch**2, centre, scale)
 
 
-def _moving_mean(values: np.ndarray, reach: int) -> np.ndarray:
-    """Means over ``reach`` positions to either side, reflected at the ends."""
-    padded = np.pad(values, reach, mode="symmetric") if reach else values
-    total = np.concatenate([[0.0], np.cumsum(padded)])
-    width = 2 * reach + 1
-    return np.asarray((total[width:] - total[:-width]) / width)
+def share_outside(model: ResidualModel, Z: np.ndarray, column: np.ndarray) -> float:
+    """The share of draws outside the observed range of the column."""
+    u = np.modf(np.arange(1, len(Z) + 1) * _GOLDEN)[0]  # evenly spread, without random numbers
+    drawn = model.given(Z).draw(u)
+    return float(np.mean((drawn < np.min(column)) | (drawn > np.max(column))))

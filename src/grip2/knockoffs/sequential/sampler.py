@@ -11,18 +11,19 @@ from grip2.errors import Grip2Error, did_you_mean
 from grip2.knockoffs.base import (
     Categories,
     Groups,
-    KnockoffSampler,
     as_matrix,
     column_list,
     refuse_constant,
     row_blocks,
     units_of_columns,
 )
+from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
+from grip2.knockoffs.covariance import shrunk_covariance, stabilised
 from grip2.knockoffs.sequential.boosted import RowHalves
-from grip2.knockoffs.sequential.chain import Chain, Scale, learn_chain
-from grip2.knockoffs.sequential.completion import Completion, learn_completion
+from grip2.knockoffs.sequential.chain import Chain, Noise, Scale
+from grip2.knockoffs.sequential.completion import learn_completion
+from grip2.knockoffs.sequential.learning import learn_chain
 from grip2.knockoffs.sequential.parts import make_plan
-from grip2.knockoffs.sequential.tilt import centre_and_scale
 
 MODELS = ("linear", "trees")
 # Models are learnt from at most this many rows, and knockoffs drawn for at most _BLOCK rows at once.
@@ -30,7 +31,7 @@ _FIT_ROWS = 20_000
 _BLOCK = 8_192
 
 
-class SequentialKnockoffs(KnockoffSampler):
+class SequentialKnockoffs(JointCopiesSampler):
     """Knockoffs drawn column after column, each from a fitted model given all other columns and the knockoffs drawn before.
 
     Sequential conditional independent pairs (Candes et al. 2018, algorithm 1; several copies: Gimenez and Zou 2019). The
@@ -62,13 +63,13 @@ class SequentialKnockoffs(KnockoffSampler):
     ``sample`` or ``s_for``; a sampler that is pickled afterwards keeps them.
     """
 
-    draws_copies: ClassVar[bool] = True
-    draws_groups: ClassVar[bool] = True
     draws_categories: ClassVar[bool] = True
     completes: ClassVar[bool] = True
 
-    def __init__(self, model: str = "linear") -> None:
+    def __init__(self, s: str | np.ndarray = "mvr", model: str = "linear", keep_values: bool = False) -> None:
+        self.s = s
         self.model = model
+        self.keep_values = keep_values
 
     def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None, categories: Categories = ()) -> Self:
         """Choose the order of units and the kind of every model, and complete missing values; models are learnt later."""
@@ -90,15 +91,27 @@ class SequentialKnockoffs(KnockoffSampler):
         if len(rows) > _FIT_ROWS:
             rows = rows[np.sort(choice.choice(len(rows), _FIT_ROWS, replace=False))]
         self._plan, self._chains = plan, dict[int, Chain]()
-        self._completion, self._rows = learn_completion(rows, plan, _observed_scale(rows), missing)
-        self.covariance_ = _covariance(matrix if len(matrix) > len(rows) and not np.isnan(matrix).any() else self._rows)
+        self._completion, self._rows = learn_completion(rows, plan, Scale.of(rows), missing)
+        estimate = shrunk_covariance(self._rows if np.isnan(matrix).any() else X, who=who)
+        self.covariance_, self.ridge_ = stabilised(estimate.covariance, who=who)
+        self._laws = KnockoffLaws(estimate.mean, self.covariance_, self.s, units, who=who)
         self._remember_columns(X, matrix.shape[1], units)
         return self
 
     def _chain(self, copies: int) -> Chain:
         if copies not in self._chains:
             rng = np.random.default_rng([self._learning_seed, copies])
-            self._chains[copies] = learn_chain(self._rows, self._plan, copies, rng, trees=self.model == "trees")
+            root = np.sqrt(np.diag(self.covariance_))
+            S = self._laws.for_copies(copies).S
+            self._chains[copies] = learn_chain(
+                self._rows,
+                self._plan,
+                S / root**2 if S.ndim == 1 else S / np.outer(root, root),
+                copies,
+                rng,
+                trees=self.model == "trees",
+                keep_values=self.keep_values,
+            )
         return self._chains[copies]
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
@@ -109,7 +122,8 @@ class SequentialKnockoffs(KnockoffSampler):
                 block = slice(start, min(start + _BLOCK, wide.stop))
                 some = np.ascontiguousarray(X[block], dtype=float)
                 halves = RowHalves.of(some) if self.model == "trees" else None
-                out[:, block] = chain.draw(some, rng.random((len(some), copies, self._plan.n_parts)), halves)
+                noise = Noise.draw(len(some), copies, self._plan.n_parts, rng)
+                out[:, block] = chain.draw(some, noise, halves)
         return out
 
     def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -153,17 +167,3 @@ def _check_columns(X: object, matrix: np.ndarray, who: str) -> None:
         )
     low, high = np.nanmin(matrix, axis=0), np.nanmax(matrix, axis=0)
     refuse_constant(X, low == high, who)
-
-
-def _observed_scale(X: np.ndarray) -> Scale:
-    found = np.array([centre_and_scale(column[~np.isnan(column)]) for column in X.T])
-    return Scale(found[:, 0], found[:, 1])
-
-
-def _covariance(X: np.ndarray) -> np.ndarray:
-    found = np.zeros((X.shape[1], X.shape[1]))
-    mean = X.mean(axis=0, dtype=float)
-    for block in row_blocks(X):
-        centred = X[block] - mean
-        found += centred.T @ centred
-    return found / len(X)

@@ -8,7 +8,7 @@ the model is right or not, and take observed values only. With two values it is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -18,7 +18,8 @@ MAX_BINS = 64
 # Newton's method starts on this many rows, and ends when another step would gain less than _GAIN log-likelihood units.
 _START_ROWS = 1_500
 _GAIN = 1e-3
-_MAX_STEPS = 50
+_MAX_STEPS, _START_STEPS = 50, 12
+_SETTLED = 0.005  # log-likelihood units a row
 _MAX_TILT = 50.0
 
 
@@ -41,12 +42,25 @@ class Support:
 
     def codes(self, column: np.ndarray) -> np.ndarray:
         """The bin of every observed value."""
-        return np.searchsorted(self.values[self.first], column, side="right") - 1
+        return np.asarray(np.searchsorted(self.values[self.first], column, side="right") - 1)
+
+    def place(self, column: np.ndarray, bins: np.ndarray, v: np.ndarray, tilt: np.ndarray) -> np.ndarray:
+        """The inverse of ``pick``: where inside its bin each value lies; values that several rows share are placed by v."""
+        before = np.concatenate([[0], self.cumulative])
+        last = np.append(self.first[1:], len(self.values))
+        low, high = before[self.first[bins]], before[last[bins]]
+        position = np.clip(np.searchsorted(self.values, column), self.first[bins], last[bins] - 1)
+        rank = before[position] + v * (before[position + 1] - before[position])
+        share = (rank - low) / (high - low)
+        slope = np.clip(tilt * self.widths[bins], -_MAX_TILT, _MAX_TILT)
+        flat = np.abs(slope) < 1e-6
+        safe = np.where(flat, 1.0, slope)
+        return np.asarray(np.where(flat, share, np.expm1(share * safe) / np.expm1(safe)))
 
     def pick(self, bins: np.ndarray, u: np.ndarray, tilt: np.ndarray) -> np.ndarray:
         """A value of each bin; the log density of values inside a bin has the slope ``tilt``."""
         if self.singles:
-            return self.values[bins]
+            return np.asarray(self.values[bins])
         slope = np.clip(tilt * self.widths[bins], -_MAX_TILT, _MAX_TILT)
         flat = np.abs(slope) < 1e-6
         safe = np.where(flat, 1.0, slope)
@@ -55,7 +69,7 @@ class Support:
         last = np.append(self.first[1:], len(self.values))
         low, high = before[self.first[bins]], before[last[bins]]
         place = np.searchsorted(self.cumulative, low + share * (high - low), side="right")
-        return self.values[np.clip(place, self.first[bins], last[bins] - 1)]
+        return np.asarray(self.values[np.clip(place, self.first[bins], last[bins] - 1)])
 
 
 def learn_support(column: np.ndarray, bins: int = MAX_BINS) -> Support:
@@ -99,16 +113,32 @@ class TiltedLaw:
     cumulative: np.ndarray  # (rows, bins) cumulative probabilities
     mean: np.ndarray  # (rows, 1)
 
+    @property
+    def variance(self) -> np.ndarray:
+        P = np.diff(self.cumulative, axis=1, prepend=0.0)
+        points = self.support.points
+        return np.array([np.mean(P @ points**2 - (P @ points) ** 2) * self.support.scale**2])
+
     def draw(self, u: np.ndarray) -> np.ndarray:
         bins = np.minimum((self.cumulative < u[:, None]).sum(axis=1), self.cumulative.shape[1] - 1)
         if self.support.singles:
-            return self.support.values[bins][:, None]
+            return np.asarray(self.support.values[bins][:, None])
         # Where u lies inside the interval of the bin is again uniform, and picks the value.
-        rows = np.arange(len(u))
-        high = self.cumulative[rows, bins]
-        low = np.where(bins > 0, self.cumulative[rows, bins - 1], 0.0)
+        low, high = interval(self.cumulative, bins)
         inside = np.clip((u - low) / np.maximum(high - low, np.finfo(float).tiny), 0.0, 1.0)
         return self.support.pick(bins, inside, self.tilt)[:, None]
+
+    def quantiles(self, values: np.ndarray, v: np.ndarray) -> np.ndarray:
+        bins = np.maximum(self.support.codes(values[:, 0]), 0)
+        low, high = interval(self.cumulative, bins)
+        inside = v if self.support.singles else self.support.place(values[:, 0], bins, v, self.tilt)
+        return np.asarray(low + inside * (high - low))
+
+
+def interval(cumulative: np.ndarray, bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The quantiles between which each row has its bin."""
+    rows = np.arange(len(bins))
+    return np.where(bins > 0, cumulative[rows, bins - 1], 0.0), cumulative[rows, bins]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +166,13 @@ def probabilities(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return P, (np.log(total) + top)[:, 0]
 
 
-def learn_tilt(Z: np.ndarray, column: np.ndarray, support: Support, ridge: float) -> TiltModel:
-    """The model that maximises the likelihood less ``ridge / 2`` times the sum of squared slopes."""
+def learn_tilt(
+    Z: np.ndarray, column: np.ndarray, support: Support, ridge: float, most_alike: float = 1.0
+) -> TiltModel | None:
+    """The model that maximises the likelihood less ``ridge / 2`` times the sum of squared slopes.
+
+    None if the predictors explain a larger share of the variance than ``most_alike``.
+    """
     codes = support.codes(column)
     n, d = Z.shape
     frequency = np.bincount(codes, minlength=len(support.first)) / n
@@ -148,8 +183,10 @@ def learn_tilt(Z: np.ndarray, column: np.ndarray, support: Support, ridge: float
     step = n // _START_ROWS
     if step >= 2:
         some = slice(None, None, step)
-        start = _newton(Z[some], codes[some], support.points, start, ridge / step)
-    fit = _newton(Z, codes, support.points, start, ridge)
+        start = _newton(Z[some], codes[some], support.points, start, ridge / step, _START_STEPS)
+    fit = _newton(Z, codes, support.points, start, ridge, _MAX_STEPS, most_alike)
+    if fit.alike > most_alike:
+        return None
     return TiltModel(support, fit.log_base, fit.slopes)
 
 
@@ -157,10 +194,22 @@ def learn_tilt(Z: np.ndarray, column: np.ndarray, support: Support, ridge: float
 class _Fit:
     log_base: np.ndarray
     slopes: np.ndarray
+    alike: float = 0.0  # share of the variance that the predictors explain, once it has settled
 
 
-def _newton(Z: np.ndarray, codes: np.ndarray, points: np.ndarray, fit: _Fit, ridge: float) -> _Fit:
-    """Newton's method with halved steps on the concave penalised log-likelihood, all parameters together."""
+def _newton(
+    Z: np.ndarray,
+    codes: np.ndarray,
+    points: np.ndarray,
+    fit: _Fit,
+    ridge: float,
+    max_steps: int,
+    most_alike: float = 1.0,
+) -> _Fit:
+    """Newton's method with halved steps on the concave penalised log-likelihood, all parameters together.
+
+    It ends early where predictors explain more than ``most_alike``: the slopes would only grow further.
+    """
     n, d = Z.shape
     frequency = np.bincount(codes, minlength=len(points)).astype(float)
     # The base of the most frequent value stays fixed: a factor common to all bases cancels. So do those of absent values.
@@ -174,7 +223,8 @@ def _newton(Z: np.ndarray, codes: np.ndarray, points: np.ndarray, fit: _Fit, rid
         return float(gain - ridge / 2 * fit.slopes @ fit.slopes), P
 
     value, P = evaluate(fit)
-    for _ in range(_MAX_STEPS):
+    total = float(np.var(points[codes]))
+    for _ in range(max_steps):
         mean = P @ points
         variance = np.maximum(P @ points**2 - mean**2, 0.0)
         expected = P.sum(axis=0)
@@ -190,7 +240,9 @@ def _newton(Z: np.ndarray, codes: np.ndarray, points: np.ndarray, fit: _Fit, rid
         H[np.arange(k), np.arange(k)] += 1e-9 * n + 1e-9
         move = cho_solve(cho_factor(H, lower=True, check_finite=False), gradient, check_finite=False)
         decrement = float(gradient @ move)
-        if decrement < _GAIN:
+        if decrement < _SETTLED * n:
+            fit = replace(fit, alike=1.0 - float(variance.mean()) / total)
+        if decrement < _GAIN or fit.alike > most_alike:
             break
         size = 1.0
         while size > 1e-4:
