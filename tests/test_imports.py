@@ -29,7 +29,7 @@ LAYERS = [
         "pages",
     },
     {"engine"},
-    {"facts", "result", "filter", "symmetry", "responses", "_validation"},
+    {"facts", "result", "filter", "symmetry", "responses", "_validation", "rows"},
     {"knockoffs", "statistics", "grouping", "groups", "copies"},
     {"derandomize", "explain", "draws", "tables", "level_contrasts"},
     {"selector"},

@@ -92,10 +92,9 @@ def exact_repeats(X: np.ndarray) -> RepeatedRows:
     whole = codes.sum(axis=1, dtype=np.uint64)
     pairs, order, sizes = _equal_pairs(whole)
     starts = np.cumsum(sizes) - sizes
-    examples = [
-        tuple(np.sort(order[starts[group] : starts[group] + min(3, sizes[group])]).tolist())
-        for group in np.flatnonzero(sizes > 1)[:3]
-    ]
+    repeated = np.flatnonzero(sizes > 1)
+    repeated = repeated[np.argsort(order[starts[repeated]])][:3]  # the sort is stable: the first of a group comes first
+    examples = [tuple(order[starts[group] : starts[group] + min(3, sizes[group])].tolist()) for group in repeated]
     natural = 0.0
     if pairs >= max(2.0, HARMFUL_SHARE * n):
         for j in range(p) if p <= _COLUMNS_LEFT_OUT else rng.choice(p, _COLUMNS_LEFT_OUT, replace=False):

@@ -390,3 +390,40 @@ def test_broken_knockoffs_exceed_the_false_alarm_rate():
 def test_bad_input(X, Xk, settings, message):
     with pytest.raises(ValueError, match=f"diagnose: .*{message}"):
         diagnose(X, Xk, **settings)
+
+
+def test_the_verdict_rests_on_simulated_rates():
+    """A small error that many rows reveal does no harm; a wrong model of the dependence does, and the record says how much."""
+    rng = RNG(10)
+    X = normal_rows(20_000, ar1(12, 0.5), rng)
+    Xk = GaussianKnockoffs(np.zeros(12), ar1(12, 0.5)).fit(X).sample(X, rng=rng)
+    slightly_wrong = diagnose(X, np.where(np.arange(12) == 3, 1.045, 1.0) * Xk)
+    assert "covariance" in flagged(slightly_wrong)
+    assert slightly_wrong.verdict == "good"
+    assert slightly_wrong.estimated_fdr is not None
+    assert slightly_wrong.estimated_fdr["0.1"] < 0.12
+    # Two populations whose columns have correlations of opposite sign.
+    one, alternate = rng.random(800) < 0.5, np.where(np.arange(20) % 2, 1.5, -1.5)
+    X = np.where(one[:, None], normal_rows(800, ar1(20, 0.8), rng) + 1.5, normal_rows(800, ar1(20, -0.5), rng) - alternate)
+    broken = diagnose(X, GaussianKnockoffs().fit(X).sample(X, rng=rng, copies=3))
+    assert broken.verdict == "do not trust"
+    assert "the level is not kept" in broken.reasons[0]
+    record = json.loads(broken.to_json())
+    assert record["estimated_fdr"]["0.2"] == max(r["fdr"] for r in record["simulated"]["rates"] if r["level"] == 0.2)
+
+
+def test_copies_and_units():
+    rng = RNG(11)
+    X = normal_rows(500, ar1(12, 0.6), rng)
+    labels = [j // 2 for j in range(12)]
+    copies = CopulaKnockoffs().fit(X, groups=labels).sample(X, rng=rng, copies=3)
+    found = diagnose(X, copies, units=labels)
+    assert found.verdict == "good"
+    assert found.harm is not None
+    assert (found.harm.copies, found.harm.units) == (3, 6)
+    # Columns of a unit need not be exchangeable one by one: without units the same knockoffs are wrong.
+    assert "cross-covariance" in flagged(diagnose(X, copies))
+    with pytest.raises(ValueError, match="one label for each of the 12 columns"):
+        diagnose(X, copies, units=["a"])
+    with pytest.raises(ValueError, match="one shape"):
+        diagnose(X, copies[:, :100])

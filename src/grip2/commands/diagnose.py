@@ -1,4 +1,4 @@
-"""`grip2 diagnose`: tests whether the knockoffs of a table are exchangeable with its features."""
+"""`grip2 diagnose`: do the knockoffs of a table keep the false discovery rate, and are they exchangeable with its features?"""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from grip2._output import OutputFolder
 from grip2._random import generator_from
 from grip2.commands.console import output, warnings_as_notices
 from grip2.commands.table import TableOptions, TargetOptions, load, prepared, tell
+from grip2.copies import AUTOMATIC, choose_copies
 from grip2.errors import Grip2Error
 from grip2.figure_style import to_svg
 from grip2.knockoffs.base import KnockoffSampler
 from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
+from grip2.knockoffs.harm import Harm
+from grip2.rows import check_rows
+
+_FDR = 0.1  # copies are as many as select draws at this rate
 
 FILES = ("diagnostics.json", "diagnostics.svg")
 
@@ -38,20 +43,45 @@ def run(
         tell(loaded)
         with warnings_as_notices():
             ready, _ = prepared(loaded, table)
+            check_rows(ready.X, str(table.path))
+            units = ready.units.units
             rng = generator_from(seed)
-            sampler.fit(ready.X, categories=ready.categories)
+            sampler.fit(ready.X, groups=None if units.all_single else units, categories=ready.categories)
+            copies = choose_copies(
+                AUTOMATIC,
+                fdr=_FDR,
+                n_rows=len(ready.X),
+                n_columns=units.n_columns,
+                draws_copies=sampler.draws_copies,
+            ).copies
             X = sampler.complete(ready.X, rng=rng)
-            copy = sampler.sample(X, rng=rng)
-            found = diagnose(X, copy, feature_names=list(ready.columns), rng=rng)
+            drawn = sampler.sample(X, rng=rng, copies=copies)
+            found = diagnose(X, drawn, units=units, feature_names=list(ready.columns), rng=rng)
         if folder is not None:
             folder.write({"diagnostics.json": found.to_json() + "\n", "diagnostics.svg": to_svg(found.figure())})
     output.print(f"Verdict: {found.verdict}", style="bold")
     for reason in found.reasons:
         output.print(f"- {reason}", markup=False)
+    if found.harm is not None:
+        output.print(_simulated(found.harm))
     output.print(_tests(found))
     if out is not None:
         output.print(f"Figure: {out / 'diagnostics.svg'}", markup=False)
     return found
+
+
+def _simulated(harm: Harm) -> Table:
+    table = Table(
+        title=f"{harm.responses} simulated responses with as much noise as signal, {harm.copies} copies",
+        title_justify="left",
+    )
+    table.add_column("effects")
+    for heading in ("fdr", "false discoveries", "standard error", "power"):
+        table.add_column(heading, justify="right")
+    for rate in harm.rates:
+        row = f"{rate.level:g}", f"{rate.fdr:.3f}", f"{rate.fdr_error:.3f}", f"{rate.power:.2f}"
+        table.add_row(rate.family, *row)
+    return table
 
 
 def _tests(found: KnockoffDiagnostics) -> Table:

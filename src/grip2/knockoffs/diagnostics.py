@@ -98,7 +98,7 @@ class KnockoffDiagnostics:
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def figure(self) -> Figure:
-        """Four panels: correlations with knockoffs, moments, marginal distributions, tests."""
+        """Four panels: correlations with knockoffs, moments, simulated rates (or marginal distributions), tests."""
         from grip2.knockoffs.diagnostics_figure import draw
 
         return draw(self)

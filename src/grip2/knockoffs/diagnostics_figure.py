@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grip2.figure_style import AMBER, BLUE, GREY, ORANGE, new_figure
+from grip2.knockoffs.harm import KEPT, LEVELS, Harm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def draw(found: KnockoffDiagnostics) -> Figure:
-    """Four panels: correlations, covariances, marginal distributions, tests."""
+    """Four panels: correlations, covariances, simulated false discovery rates or marginal distributions, tests."""
     with new_figure(10, 7.5) as figure:
         axes = figure.subplots(2, 2)
         _correlations(axes[0, 0], found)
         _moments(axes[0, 1], found)
-        _margins(axes[1, 0], found)
+        _rates(axes[1, 0], found.harm) if found.harm is not None else _margins(axes[1, 0], found)
         _tests(axes[1, 1], found)
         figure.suptitle(f"Knockoff diagnostics: {found.verdict} (n = {found.n:,}, p = {found.p:,})")
     return figure
@@ -48,6 +49,20 @@ def _moments(axes: Axes, found: KnockoffDiagnostics) -> None:
     )
     axes.set(title="Covariances", xlabel="between features", ylabel="must lie on the line")
     axes.legend(frameon=False)
+
+
+def _rates(axes: Axes, harm: Harm) -> None:
+    for place, level in enumerate(LEVELS):
+        rates = [rate for rate in harm.rates if rate.level == level]
+        at = np.arange(len(rates)) + 0.4 * place - 0.2
+        colours = [ORANGE if rate.fdr - 2 * rate.fdr_error > KEPT[level] else BLUE for rate in rates]
+        axes.bar(at, [r.fdr for r in rates], 0.35, yerr=[2 * r.fdr_error for r in rates], color=colours, ecolor=GREY)
+        axes.hlines([level] * len(rates), at - 0.2, at + 0.2, color="black", linewidth=1)
+    names = [rate.family for rate in harm.rates if rate.level == LEVELS[0]]
+    axes.set_xticks(np.arange(len(names)), names)
+    axes.set(
+        title="Simulated responses (line: target rate)", xlabel="effects", ylabel="false discovery rate", ylim=(0, None)
+    )
 
 
 def _margins(axes: Axes, found: KnockoffDiagnostics) -> None:

@@ -1,0 +1,155 @@
+"""AutomaticKnockoffs: the copula, bit by bit, where it does no harm; another sampler where it does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+
+from grip2.knockoffs import AutomaticKnockoffs, CopulaKnockoffs, GaussianKnockoffs
+from grip2.knockoffs import automatic as module
+from grip2.knockoffs.automatic import Candidate, _best
+from grip2.knockoffs.harm import FAMILIES, LEVELS, Harm, SimulatedRate, predict_harm
+from grip2.units import Units
+from tests.knockoffs.cases import ar1, normal_rows
+
+RNG = np.random.default_rng
+
+
+def harm_of(fdr: float, power: float = 1.0) -> Harm:
+    rates = tuple(SimulatedRate(family, level, fdr, 0.01, 1.0, 0.1, power) for family in FAMILIES for level in LEVELS)
+    return Harm(rates, 300, 100, 10, 1, ())
+
+
+def mixed_signs(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Two populations whose columns have correlations of opposite sign: no copula fits."""
+    one = rng.random(n) < 0.5
+    alternate = np.where(np.arange(20) % 2, 1.0, -1.0)
+    return np.where(
+        one[:, None], normal_rows(n, ar1(20, 0.8), rng) + 1.5, normal_rows(n, ar1(20, -0.5), rng) - 1.5 * alternate
+    )
+
+
+@pytest.fixture(scope="module")
+def misfit() -> AutomaticKnockoffs:
+    return AutomaticKnockoffs().fit(mixed_signs(400, RNG(0)))
+
+
+def test_where_the_copula_does_no_harm_the_numbers_are_those_of_the_copula():
+    rng = RNG(0)
+    X = norm.cdf(normal_rows(400, ar1(12, 0.5), rng)) ** 3
+    X[:, 0] = np.round(X[:, 0] * 4)
+    labels = ["a", "a", *range(2, 12)]
+    for groups in (None, labels):
+        sampler, copula = AutomaticKnockoffs().fit(X, groups=groups), CopulaKnockoffs().fit(X, groups=groups)
+        assert [each.label for each in sampler.candidates_] == ["copula"]
+        for copies in (1, 3):
+            np.testing.assert_array_equal(
+                sampler.sample(X, rng=RNG(1), copies=copies), copula.sample(X, rng=RNG(1), copies=copies)
+            )
+            np.testing.assert_array_equal(sampler.s_for(copies), copula.s_for(copies))
+        np.testing.assert_array_equal(sampler.covariance_, copula.covariance_)
+        np.testing.assert_array_equal(sampler.own_correlation(), copula.own_correlation())
+        assert sampler.assumptions() == [*copula.assumptions(), sampler.reason_]
+        assert sampler.reason_.startswith("Copula knockoffs: simulated false discovery rates are 0.")
+
+
+def test_missing_values_are_completed_as_by_the_copula():
+    X = normal_rows(200, ar1(6, 0.5), RNG(0))
+    X[RNG(1).random(X.shape) < 0.1] = np.nan
+    sampler, copula = AutomaticKnockoffs().fit(X), CopulaKnockoffs().fit(X)
+    np.testing.assert_array_equal(sampler.complete(X, rng=RNG(2)), copula.complete(X, rng=RNG(2)))
+
+
+def test_where_the_copula_does_harm_others_are_tried(misfit):
+    copula, *others = misfit.candidates_
+    assert copula.label == "copula"
+    assert copula.harm.exceeds_level()
+    assert others
+    chosen = next(each for each in misfit.candidates_ if each.sampler is misfit.chosen_)
+    assert chosen.harm.inflation() <= copula.harm.inflation()
+    assert all(each.told() in misfit.reason_ for each in misfit.candidates_)
+    assert misfit.reason_ == misfit.assumptions()[-1]
+
+
+def test_the_choice_depends_on_the_table_alone(misfit):
+    np.random.seed(1)  # noqa: NPY002  (the global state must not matter)
+    again = clone(misfit).fit(mixed_signs(400, RNG(0)))
+    assert again.reason_ == misfit.reason_
+
+
+def test_the_best_candidate():
+    def candidate(label: str, fdr: float, accuracy: float, power: float = 1.0) -> Candidate:
+        return Candidate(label, CopulaKnockoffs(), harm_of(fdr, power), accuracy)
+
+    def best(*candidates: Candidate) -> str:
+        return _best(list(candidates)).label
+
+    assert best(candidate("a", 0.3, 0.5), candidate("b", 0.1, 0.9)) == "b"  # one keeps the level
+    assert best(candidate("a", 0.1, 0.7), candidate("b", 0.1, 0.5)) == "b"  # both do, one is seen through
+    assert best(candidate("a", 0.1, 0.5, 0.6), candidate("b", 0.1, 0.51, 0.7)) == "b"  # the more powerful
+    assert best(candidate("a", 0.5, 0.5), candidate("b", 0.4, 0.9)) == "b"  # none does: the least harm
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"), [((20, 6), "fewer than 30 rows or 5 units"), ((200, 3), "fewer than 30 rows or 5 units")]
+)
+def test_tables_that_cannot_be_judged(shape, text):
+    sampler = AutomaticKnockoffs().fit(RNG(0).standard_normal(shape))
+    assert text in sampler.reason_
+    assert not sampler.candidates_
+
+
+def test_wide_tables_take_the_cheap_route(monkeypatch):
+    monkeypatch.setattr(module, "_WIDEST", 10)
+    sampler = AutomaticKnockoffs().fit(RNG(0).standard_normal((100, 12)))
+    assert "more than 10 columns" in sampler.reason_
+    monkeypatch.setattr(module, "_WIDEST", 100)
+    monkeypatch.setattr(module, "_WIDEST_COMPARED", 10)
+    sampler = AutomaticKnockoffs().fit(mixed_signs(400, RNG(0)))
+    assert [each.label for each in sampler.candidates_] == ["copula"]
+    assert "no others were fitted" in sampler.reason_
+
+
+def test_few_rows_let_more_shrinkage_compete(monkeypatch):
+    monkeypatch.setattr(Harm, "exceeds_level", lambda self, by=2.0: True)
+    monkeypatch.setattr(module, "_THOROUGH", 30)
+    sampler = AutomaticKnockoffs().fit(normal_rows(40, ar1(25, 0.5), RNG(0)))
+    assert {"copula (extra shrinkage 0.1)", "copula (extra shrinkage 0.3)"} <= {c.label for c in sampler.candidates_}
+
+
+def test_simulated_rates_of_exact_and_of_broken_knockoffs():
+    """600 responses, exact knockoffs of a known covariance: every rate exceeds its target by less than 4 standard errors plus
+    0.02 for the one table they share; the broken twin, knockoffs of rows in another order, exceeds the level.
+    """
+    rng = RNG(3)
+    Sigma = ar1(30, 0.6)
+    X = normal_rows(600, Sigma, rng)
+    sampler = GaussianKnockoffs(np.zeros(30), Sigma).fit(X)
+    draws = [sampler.sample(X, rng=rng, copies=3) for _ in range(4)]
+    harm = predict_harm(X, draws, units=Units.single(30), rng=rng, responses=600)
+    assert all(rate.fdr <= rate.level + 4 * rate.fdr_error + 0.02 for rate in harm.rates)
+    assert all(0.6 < rate.excess < 1.5 for rate in harm.rates)
+    assert {rate.family: rate.power > 0.8 for rate in harm.rates} == {"linear": True, "even": True, "products": False}
+    assert not harm.exceeds_level()
+    shuffled = [copies[:, rng.permutation(600)] for copies in draws]
+    assert predict_harm(X, shuffled, units=Units.single(30), rng=rng).exceeds_level()
+
+
+def test_large_tables_are_cut_down_and_say_so(monkeypatch):
+    monkeypatch.setattr("grip2.knockoffs.harm._MOST_COLUMNS", 40)
+    monkeypatch.setattr("grip2.knockoffs.harm._MOST_ENTRIES", 8_000)
+    rng = RNG(4)
+    X, copies = rng.standard_normal((500, 20)), rng.standard_normal((3, 500, 20))
+    harm = predict_harm(X, [copies], units=Units.from_labels([j // 2 for j in range(20)]), rng=rng, responses=30)
+    assert harm.notes == ("1 of 3 copies", "5 of 10 units", "200 of 500 rows")
+    assert (harm.rows, harm.units, harm.copies) == (200, 5, 1)
+
+
+def test_fewer_rows_than_columns_and_units_of_several():
+    rng = RNG(5)
+    X = rng.standard_normal((40, 60))
+    units = Units.from_labels([j // 3 for j in range(60)])
+    harm = predict_harm(X, [rng.standard_normal((2, 40, 60))], units=units, rng=rng, responses=30)
+    assert np.isfinite([rate.fdr for rate in harm.rates]).all()
