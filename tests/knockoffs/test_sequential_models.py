@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import kstest
 
+from grip2.errors import Grip2Error
 from grip2.knockoffs import SequentialKnockoffs
 from grip2.knockoffs.sequential.chain import copied_quantiles
 from grip2.knockoffs.sequential.multinomial import learn_category, levels_of
@@ -160,3 +161,9 @@ def test_missing_values_are_completed():
     assert sampler.complete(full, rng=rng) is full
     assert sampler.sample(done, rng=rng, copies=2).shape == (2, *X.shape)
     assert any("missing at random" in text for text in sampler.assumptions())
+    elsewhere = done.copy()
+    elsewhere[0, 3] = np.nan
+    with pytest.raises(
+        Grip2Error, match=r"SequentialKnockoffs: values may be missing only .*got missing values in column 3"
+    ):
+        sampler.complete(elsewhere, rng=rng)
