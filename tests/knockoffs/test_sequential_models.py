@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import kstest
 
+from grip2.errors import Grip2Error
 from grip2.knockoffs import SequentialKnockoffs
 from grip2.knockoffs.sequential.chain import copied_quantiles
 from grip2.knockoffs.sequential.multinomial import learn_category, levels_of
@@ -107,8 +108,11 @@ def test_quantiles_invert_draws_and_are_uniform(kind):
     u = law.quantiles(values, rng.random(4_000))
     assert kstest(u, "uniform").pvalue > 1e-5
     again = law.draw(u)
-    inside = (u > 0.001) & (u < 0.999)  # the tables of residuals end there
-    np.testing.assert_allclose(again[inside], values[inside], atol=1e-6 if kind == "residuals" else 0)
+    if kind == "residuals":  # draws are scaled to the variance of the column, and tables end at the outermost residuals
+        inside = (u > 0.001) & (u < 0.999)
+        assert np.std(again[inside] - values[inside]) < 0.02
+    else:
+        np.testing.assert_array_equal(again, values)
     assert kstest(law.quantiles(values[::-1], rng.random(4_000)), "uniform").pvalue < 1e-5  # other rows
 
 
@@ -157,3 +161,9 @@ def test_missing_values_are_completed():
     assert sampler.complete(full, rng=rng) is full
     assert sampler.sample(done, rng=rng, copies=2).shape == (2, *X.shape)
     assert any("missing at random" in text for text in sampler.assumptions())
+    elsewhere = done.copy()
+    elsewhere[0, 3] = np.nan
+    with pytest.raises(
+        Grip2Error, match=r"SequentialKnockoffs: values may be missing only .*got missing values in column 3"
+    ):
+        sampler.complete(elsewhere, rng=rng)

@@ -24,7 +24,8 @@ class Law(Protocol):
     def quantiles(self, values: np.ndarray, v: np.ndarray) -> np.ndarray:
         """(rows,) quantiles u with ``draw(u)`` equal to the values; ties are broken by uniform random numbers v.
 
-        They are uniform if the values follow the law.
+        They are uniform if the values follow the law. A law whose mean and spread were corrected returns the quantiles of the
+        uncorrected one: draws at copies of them then have the corrected moments.
         """
 
 

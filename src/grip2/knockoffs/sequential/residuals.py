@@ -25,7 +25,8 @@ _GOLDEN = (5**0.5 - 1) / 2
 @dataclass(frozen=True, eq=False)
 class ResidualLaw:
     model: ResidualModel
-    base: np.ndarray  # (rows,) fitted values, on the standardised scale
+    index: np.ndarray  # (rows,) fitted values, on the standardised scale
+    base: np.ndarray  # (rows,) means: the same, corrected
     window: np.ndarray  # (rows,)
 
     @property
@@ -46,8 +47,8 @@ class ResidualLaw:
         return self.model.restore(self.base + noise)[:, None]
 
     def quantiles(self, values: np.ndarray, v: np.ndarray) -> np.ndarray:
-        noise = (values[:, 0] - self.model.centre) / self.model.scale - self.base
-        levels, tables = self.model.noise.shape[1], self.model.noise
+        noise = (values[:, 0] - self.model.centre) / self.model.scale - self.index
+        levels, tables = self.model.residuals.shape[1], self.model.residuals
         # One search in all tables, put side by side so far apart that they do not overlap.
         apart = 2 * (float(np.ptp(tables)) + 1.0)
         start = tables.ravel()
@@ -72,7 +73,8 @@ class ResidualModel:
     slopes: np.ndarray  # (d,) the same, corrected for shifts
     edges: np.ndarray  # (windows - 1,) fitted values between windows
     shifts: np.ndarray  # (windows,) added to fitted values
-    noise: np.ndarray  # (windows, levels) quantiles of the residuals less their mean, at the levels (k + 1/2) / levels
+    residuals: np.ndarray  # (windows, levels) quantiles of the residuals, at the levels (k + 1/2) / levels
+    noise: np.ndarray  # (windows, levels) the same, without mean and scaled: what draws add to their means
     variances: np.ndarray  # (windows,)
     centre: float
     scale: float
@@ -82,8 +84,9 @@ class ResidualModel:
         return np.asarray(self.centre + self.scale * standard)
 
     def given(self, Z: np.ndarray) -> ResidualLaw:
-        window = np.searchsorted(self.edges, Z @ self.index_slopes)
-        return ResidualLaw(self, Z @ self.slopes + self.shifts[window], window)
+        index = Z @ self.index_slopes
+        window = np.searchsorted(self.edges, index)
+        return ResidualLaw(self, index, Z @ self.slopes + self.shifts[window], window)
 
 
 def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, *, continuous: bool) -> ResidualModel:
@@ -112,10 +115,12 @@ def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, *, continuo
     middles = starts + width / 2
     edges = fitted[order][((middles[1:] + middles[:-1]) / 2).astype(int)]
     levels = (np.arange(min(width, _LEVELS)) + 0.5) / min(width, _LEVELS)
-    noise = np.array([np.quantile(residuals[order[start : start + width]], levels, method="hazen") for start in starts])
+    tables = np.array(
+        [np.quantile(residuals[order[start : start + width]], levels, method="hazen") for start in starts]
+    )
     # Draws interpolate between the outermost levels, and are constant beyond: the mean of the quantiles is their mean.
-    means = noise.mean(axis=1)
-    noise -= means[:, None]
+    means = tables.mean(axis=1)
+    noise = tables - means[:, None]
     window = np.searchsorted(edges, fitted)
     shifts = means if continuous else np.zeros(windows)
     corrected = slopes - regress(shifts[window])
@@ -125,7 +130,9 @@ def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, *, continuo
     left = max(float(np.mean(target**2)) - float(np.var(explained)), 0.0)
     spread = float(np.mean(variances[window]))
     stretch = np.sqrt(left / spread) if spread > 0 else 1.0
-    return ResidualModel(slopes, corrected, edges, shifts, noise * stretch, variances * stretch**2, centre, scale)
+    return ResidualModel(
+        slopes, corrected, edges, shifts, tables, noise * stretch, variances * stretch**2, centre, scale
+    )
 
 
 def share_outside(model: ResidualModel, Z: np.ndarray, column: np.ndarray) -> float:

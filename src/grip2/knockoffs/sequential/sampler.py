@@ -34,30 +34,39 @@ _BLOCK = 8_192
 class SequentialKnockoffs(JointCopiesSampler):
     """Knockoffs drawn column after column, each from a fitted model given all other columns and the knockoffs drawn before.
 
-    Sequential conditional independent pairs (Candes et al. 2018, algorithm 1; several copies: Gimenez and Zou 2019). The
-    models match second moments of the columns as they are, whatever their distributions: continuous numbers get a linear
-    regression with resampled residuals, discrete numbers, numbers with a value that many rows share and 0/1 columns an
-    exponential tilt of their observed values, categories a multinomial logistic regression. Discrete columns and categories
-    keep their observed values.
+    Sequential conditional exchangeable pairs (Candes et al. 2018; Bates et al. 2021; several copies: Gimenez and Zou 2019).
+    The models match second moments of the columns as they are, whatever their distributions: continuous numbers get a linear
+    regression with resampled residuals; discrete numbers, 0/1 columns, numbers with a value that many rows share, and
+    continuous numbers whose regression would leave their range get an exponential tilt of their observed values; categories
+    get a multinomial logistic regression.
 
     Parameters
     ----------
+    s : {"mvr", "maxent", "sdp", "equi"} or array
+        The solver that chooses the S to aim at, or its values: the diagonal, or with groups the block-diagonal matrix.
     model : {"linear", "trees"}
         "trees" adds to the predictors of every number a cross-fitted prediction by boosted trees, for dependence that is
         not linear. Much slower.
+    keep_values : bool
+        Knockoffs of categories are always categories. True: knockoffs of all tilted columns take observed values only. False:
+        such a column is drawn by regression, with values that were not observed, if observed values would leave less than
+        60 % of the S aimed at. This happens where columns nearly determine each other (a count that is 0 exactly where
+        another is 0): it gains power, at the price that only second moments match there.
 
     Attributes
     ----------
     covariance_ : covariance of the columns (of the completed table, if values were missing).
-    s_ : S of one copy, estimated from the realisation of the knockoffs with which the models were learnt;
+    s_ : S that one copy has, estimated from the realisation of the knockoffs with which the models were learnt;
         ``s_for(copies)`` gives it for several copies.
     units_ : the units of columns.
 
     Notes
     -----
     Why the members of a unit are exchangeable, if the models are right: given all other units and their copies drawn so far,
-    the copies of a unit are independent draws from the distribution that the original has, so the joint distribution is
-    symmetric in them; later units are drawn from models that are symmetric in the members of earlier ones.
+    the quantiles of all members of a unit, as normal scores, are jointly normal with one correlation, and every member is the
+    same function of its quantile, so the joint distribution is symmetric in them. Later units are drawn from models that are
+    symmetric in the members of earlier ones. The correlation shares S out among the units: if copies did not depend on their
+    original, the units drawn first would get a large S and the last ones almost none.
 
     The order of units is random but the same in every fit. Models are learnt when a number of copies is first asked for, by
     ``sample`` or ``s_for``; a sampler that is pickled afterwards keeps them.
@@ -127,7 +136,14 @@ class SequentialKnockoffs(JointCopiesSampler):
         return out
 
     def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return self._completion.complete(X, rng)
+        filled = self._completion.complete(X, rng)
+        left = np.flatnonzero(np.isnan(filled).any(axis=0))
+        if len(left):
+            raise Grip2Error(
+                f"{type(self).__name__}: values may be missing only in columns that had missing values in fit, got missing "
+                f"values in {column_list(X, left)}. Fit on rows in which they are missing too."
+            )
+        return filled
 
     def s_for(self, copies: int = 1) -> np.ndarray:
         """S of so many copies: its diagonal (p,) for single columns, with groups the block-diagonal matrix (p, p).
