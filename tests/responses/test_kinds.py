@@ -92,7 +92,7 @@ def row_loss(response, row, k):
         return -np.log(np.exp(row[int(value)]) / np.exp(row).sum())
     if kind is Counts:
         perfect = minus_log_likelihood(value, value, response.dispersion) if value else 0.0
-        return minus_log_likelihood(value, np.exp(row[0]), response.dispersion) - perfect
+        return minus_log_likelihood(value, response.base * np.exp(row[0]), response.dispersion) - perfect
     if kind is OrderedClasses:
         up_to = [0.0, *(1 / (1 + np.exp(row[0] - t)) for t in response.thresholds[1:-1]), 1.0]
         return -np.log(up_to[int(value) + 1] - up_to[int(value)])

@@ -46,6 +46,12 @@ def test_counts():
     assert response.mean_loss((known.X @ found[1:] + found[0])[:, None]) == pytest.approx(known.fit_loss, rel=1e-8)
 
 
+def test_counts_without_features_have_output_0():
+    response = Counts.encode(stored("counts").y, "test")
+    np.testing.assert_allclose(response.constant_outputs(), [0.0], atol=1e-12)
+    assert response.base == pytest.approx(stored("counts").y.mean())
+
+
 def test_dispersion_is_found_by_moments():
     rng = np.random.default_rng(0)
     assert Counts.encode(rng.negative_binomial(2, 0.3, 50_000), "test").dispersion == pytest.approx(0.5, rel=0.05)

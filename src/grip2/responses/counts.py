@@ -18,7 +18,9 @@ LEAST_DISPERSION = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Counts(Response):
-    """Whole numbers from 0 up; half the deviance of a negative binomial model whose output is the logarithm of the mean.
+    """Whole numbers from 0 up; half the deviance of a negative binomial model with a logarithmic link.
+
+    The output is the logarithm of the mean over ``base``, the mean without features.
 
     The variance is ``mean + dispersion * mean^2``. The dispersion is that of the model without features: it can only be too
     large where features matter, which costs little, while a Poisson model would let rows with large counts decide alone
@@ -26,6 +28,9 @@ class Counts(Response):
     """
 
     dispersion: float = 0.0
+    base: float = (
+        1.0  # the mean where the output is 0: that of the model without features, so that networks start there
+    )
 
     task: ClassVar[str] = "counts"
     noun: ClassVar[str] = "counts"
@@ -60,7 +65,7 @@ class Counts(Response):
             )
         if y.min() == y.max():
             raise Grip2Error(f"{who}: y is a constant ({y[0]:g} in every row); there is nothing to explain.")
-        return cls(y, dispersion_of(y, np.full(len(y), y.mean())))
+        return cls(y, dispersion_of(y, np.full(len(y), y.mean())), float(y.mean()))
 
     @property
     def n_outputs(self) -> int:
@@ -68,23 +73,24 @@ class Counts(Response):
 
     @property
     def loss_input(self) -> np.ndarray:
-        """(rows, 2) counts and the dispersion."""
-        return np.column_stack([self.y, np.full(len(self.y), max(self.dispersion, LEAST_DISPERSION))])
+        """(rows, 3) counts, the dispersion and the logarithm of the base."""
+        known = (max(self.dispersion, LEAST_DISPERSION), np.log(self.base))
+        return np.column_stack([self.y, np.tile(known, (len(self.y), 1))])
 
     @staticmethod
     def loss(outputs: Any, y: Any, xp: Any) -> Any:
         """Mean half deviance of the negative binomial: 0 where the mean is the count."""
         count, a = y[:, 0], y[:, 1]
-        log_mean = outputs[:, 0]
+        log_mean = outputs[:, 0] + y[:, 2]
         # (y + 1/a) [log(1 + a mean) - log(1 + a y)] - y [log mean - log y]
         rise = xp.logaddexp(log_mean + xp.log(a), 0.0) - xp.log1p(a * count)
         return xp.mean((count + 1.0 / a) * rise - count * (log_mean - xp.log(xp.maximum(count, 1.0))))
 
     def constant_outputs(self, prior_rows: float = 0.0) -> np.ndarray:
-        return np.log([(self.y.sum() + prior_rows) / (len(self.y) + prior_rows)])
+        return np.log([(self.y.sum() + prior_rows * self.base) / ((len(self.y) + prior_rows) * self.base)])
 
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
-        return np.asarray(np.exp(outputs))
+        return np.asarray(self.base * np.exp(outputs))
 
     def working_residual(self, outputs: np.ndarray) -> np.ndarray:
         mean, a = self.mean_of(outputs), max(self.dispersion, LEAST_DISPERSION)
@@ -96,11 +102,10 @@ class Counts(Response):
 
     def working_responses(self, outputs: np.ndarray) -> list[np.ndarray]:
         """Pearson residuals at the fit plus the fit on their scale, with the dispersion that the fit leaves."""
-        log_mean = outputs[:, 0]
-        mean = np.exp(log_mean)
+        mean = self.mean_of(outputs)[:, 0]
         deviation = np.sqrt(mean + dispersion_of(self.y, mean) * mean**2)
         slope = float(np.mean(mean / deviation))  # of a Pearson residual in the logarithm of the mean
-        return [standardise(slope * log_mean + (self.y - mean) / deviation)]
+        return [standardise(slope * outputs[:, 0] + (self.y - mean) / deviation)]
 
     def indicators(self) -> np.ndarray:
         return self.y[:, None]
