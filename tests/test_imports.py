@@ -31,7 +31,7 @@ LAYERS = [
     {"engine"},
     {"facts", "result", "filter", "symmetry", "responses", "_validation", "rows"},
     {"knockoffs", "statistics", "grouping", "groups", "copies"},
-    {"derandomize", "explain", "draws", "tables", "level_contrasts"},
+    {"derandomize", "decision", "explain", "draws", "tables", "level_contrasts"},
     {"selector"},
     {"metrics", "datasets"},
     {"experiments"},

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from grip2.decision import Decision
 from grip2.filter import estimated_fdp, fewest_selected
 from grip2.knockoffs import KnockoffSampler
 from grip2.responses import Response
@@ -16,10 +17,7 @@ ALIKE = 0.9
 
 
 def reason_for(
-    W: np.ndarray,
-    q: np.ndarray,
-    selected: np.ndarray,
-    threshold: float,
+    decision: Decision,
     *,
     fdr: float,
     offset: int,
@@ -33,6 +31,7 @@ def reason_for(
     ``draws_copies``: could the sampler draw more copies than these? ``own_correlation`` is the mean correlation of columns with
     their own knockoffs.
     """
+    W, q, selected, threshold = decision.W, decision.q_values, decision.selected, decision.threshold
     if n_draws > 1:
         return _reason_for_draws(W, q, selected, fdr, n_draws, copies) + _alike(selected, own_correlation)
     if selected.any():

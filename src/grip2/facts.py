@@ -69,6 +69,8 @@ class KnockoffQuality:
     mean_correlation: float
     largest_correlation: float
     n_low_power: int  # features with a correlation of at least 0.95
+    verdict: str = ""  # "good", "usable" or "do not trust", from simulated responses; empty: not examined
+    verdict_reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,18 @@ class ColumnFacts:
     why: str  # the rule that gave the role, or "given"
     done: str  # what was done to it; empty: nothing
     missing: int  # rows without a value
+
+
+@dataclass(frozen=True)
+class LevelContrast:
+    """One level of a selected category beside its reference level: a description, without an error guarantee."""
+
+    variable: str
+    level: str
+    reference: str
+    n_rows: int  # with this level
+    difference: float  # of what the model without features leaves of y, adjusted for all other selected features
+    standard_error: float
 
 
 @dataclass(frozen=True)
@@ -99,7 +113,8 @@ Record = typing.TypeVar("Record")
 def record_from(kind: type[Record], content: Mapping[str, Any]) -> Record:
     """A record of plain values back as the dataclass it was, with the records inside it."""
     hints = typing.get_type_hints(kind)
-    return kind(**{item.name: _value_from(hints[item.name], content[item.name]) for item in fields(kind)})  # type: ignore[arg-type]
+    given = [item.name for item in fields(kind) if item.name in content]  # type: ignore[arg-type]
+    return kind(**{name: _value_from(hints[name], content[name]) for name in given})
 
 
 def _value_from(hint: Any, value: Any) -> Any:

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from grip2.facts import LevelContrast
 from grip2.responses import Response
 from grip2.tables import PreparedTable, Role
 
 # Relative ridge of the least-squares fit: only there so that collinear columns do not make it fail.
 _RIDGE = 1e-6
-
-
-@dataclass(frozen=True)
-class LevelContrast:
-    """One level of a category beside its reference level."""
-
-    variable: str
-    level: str
-    reference: str
-    n_rows: int  # with this level
-    difference: float  # of what the model without features leaves of y, adjusted for all other selected features
-    standard_error: float
 
 
 def level_contrasts(table: PreparedTable, response: Response, selected: np.ndarray) -> tuple[LevelContrast, ...]:

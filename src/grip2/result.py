@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from grip2.errors import Grip2Error
-from grip2.facts import ColumnFacts, Facts, KnockoffQuality, record_from
+from grip2.facts import ColumnFacts, Facts, KnockoffQuality, LevelContrast, record_from
 from grip2.filter import contrast
 from grip2.symmetry import unshuffled
 
@@ -132,6 +132,7 @@ class SelectionResult:
         default_factory=dict
     )  # the columns of each unit, where some have several
     columns: tuple[ColumnFacts, ...] = ()  # every column of the user's table, in its order
+    level_contrasts: tuple[LevelContrast, ...] = ()  # of the selected categories
     surface: Surface | None = None  # for the report; not part of the JSON
 
     @property
@@ -196,6 +197,7 @@ class SelectionResult:
             "details": _plain(self.facts.details),
             "knockoff_quality": _plain(asdict(self.knockoff_quality)),
             "columns": [asdict(column) for column in self.columns],
+            "level_contrasts": [asdict(contrast) for contrast in self.level_contrasts],
             "settings": _plain(self.settings),
             "task": self.task,
             "response": self.response,
@@ -233,6 +235,7 @@ class SelectionResult:
             facts=record_from(Facts, content),
             knockoff_quality=record_from(KnockoffQuality, content["knockoff_quality"]),
             columns=tuple(record_from(ColumnFacts, facts) for facts in content.get("columns", ())),
+            level_contrasts=tuple(record_from(LevelContrast, facts) for facts in content.get("level_contrasts", ())),
             e_values=column("e_value") if has("e_value") else None,
             frequency=column("frequency") if has("frequency") else None,
             copies=content.get("copies", 1),

@@ -20,18 +20,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from grip2._random import RandomState, generator_from
 from grip2._validation import MIN_FEATURES
 from grip2.copies import AUTOMATIC, CopiesChoice, check_copies, choose_copies
-from grip2.derandomize import e_benjamini_hochberg, e_q_values, mean_e_values, selection_frequency
+from grip2.decision import decide
 from grip2.draws import OneRowEach, draw_importances
 from grip2.errors import Grip2Error
 from grip2.explain import assumptions_behind, reason_for
 from grip2.facts import KnockoffQuality
-from grip2.filter import check_fdr, knockoff_threshold, q_values
+from grip2.filter import check_fdr
 from grip2.groups import Groups, NamedUnits
 from grip2.knockoffs import KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
+from grip2.level_contrasts import level_contrasts
 from grip2.progress import Progress
 from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
+from grip2.rows import check_rows
 from grip2.statistics.base import Statistic
 from grip2.statistics.staged import Staged
 from grip2.tables import PreparedTable
@@ -39,7 +41,7 @@ from grip2.tables.checked import checked_input, refuse_undrawn, warn_of_changes
 from grip2.tables.sources import is_frame, take_columns
 
 # The sampler where none is named.
-DEFAULT_KNOCKOFFS = "copula"
+DEFAULT_KNOCKOFFS = "auto"
 # Above this correlation with its knockoff a feature has next to no power.
 LOW_POWER_CORRELATION = 0.95
 
@@ -146,6 +148,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         table, response, rows = self._checked_data(X, y, clusters)
         self.table_, self.units_ = table, table.units
         check_units(self.units_, type(self).__name__)
+        if rows is None:
+            check_rows(table.X, type(self).__name__)
         rng = generator_from(self.random_state)
         statistic = Staged() if self.statistic is None else self.statistic
         self.sampler_ = sampler = self._sampler()
@@ -286,33 +290,21 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         choice: CopiesChoice,
         began: float,
     ) -> SelectionResult:
-        draws = [importance.W for importance in importances]
-        W, copies = np.mean(draws, axis=0), choice.copies
-        quality = _quality(sampler, copies)
-        e = frequency = None
-        if self.n_draws == 1:
-            threshold = knockoff_threshold(W, self.fdr, self.offset, copies)
-            selected, q = W >= threshold, q_values(W, self.offset, copies)
-        else:
-            e, frequency = mean_e_values(draws, self.fdr, copies), selection_frequency(draws, self.fdr, copies)
-            selected, q = e_benjamini_hochberg(e, self.fdr), e_q_values(draws, copies)
-            threshold = float(e[selected].min()) if selected.any() else float("inf")
-        seed = self.random_state
+        decision = decide(importances, fdr=self.fdr, offset=self.offset)
+        copies, quality = choice.copies, _quality(sampler, choice.copies)
+        seed, added = self.random_state, len(response) - self.n_rows_
         return SelectionResult(
             feature_names=self.units_.names,
-            W=W,
-            q_values=q,
-            selected_mask=selected,
+            W=decision.W,
+            q_values=decision.q_values,
+            selected_mask=decision.selected,
             original=np.mean([importance.original for importance in importances], axis=0),
             knockoff=np.mean([importance.knockoff for importance in importances], axis=0),
             fdr=float(self.fdr),
             offset=self.offset,
-            threshold=threshold,
+            threshold=decision.threshold,
             reason=reason_for(
-                W,
-                q,
-                selected,
-                threshold,
+                decision,
                 fdr=self.fdr,
                 offset=self.offset,
                 n_draws=self.n_draws,
@@ -328,7 +320,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                     self.offset,
                     copies=copies,
                     grouped=not self.units_.units.all_single,
-                    n_added=len(response) - self.n_rows_,
+                    n_added=added,
                     n_clusters=0 if rows is None else len(rows),
                 )
             ),
@@ -343,10 +335,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             seconds=time.perf_counter() - began,
             copies=copies,
             copies_reason=choice.reason,
-            e_values=e,
-            frequency=frequency,
+            e_values=decision.e_values,
+            frequency=decision.frequency,
             groups=self.table_.stands_for(),
             columns=tuple(variable.facts() for variable in self.table_.variables),
+            level_contrasts=level_contrasts(self.table_, response, decision.selected) if not added else (),
             surface=importances[0].surface,
         )
 
@@ -390,12 +383,14 @@ def check_units(named: NamedUnits, who: str) -> None:
 
 def _quality(sampler: KnockoffSampler, copies: int) -> KnockoffQuality:
     """Correlation of every column with its own knockoff, ``1 - S_jj / Sigma_jj``, in the space where the sampler works."""
-    correlation = sampler.own_correlation(copies)
+    correlation, verdict = sampler.own_correlation(copies), sampler.verdict()
     return KnockoffQuality(
         sampler=type(sampler).__name__,
         mean_correlation=float(correlation.mean()),
         largest_correlation=float(correlation.max()),
         n_low_power=int(np.sum(correlation >= LOW_POWER_CORRELATION)),
+        verdict=verdict.verdict if verdict else "",
+        verdict_reasons=verdict.reasons if verdict else (),
     )
 
 

@@ -16,10 +16,11 @@ import numpy as np
 from grip2._random import generator_from, stream
 from grip2.copies import AUTOMATIC, choose_copies
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import Categories, Groups, KnockoffSampler, as_matrix
+from grip2.knockoffs.base import Categories, Groups, KnockoffSampler, Verdict, as_matrix
 from grip2.knockoffs.exchangeability import Pairs, swap_accuracy
 from grip2.knockoffs.harm import FEWEST_ROWS, FEWEST_UNITS, LEVELS, Harm, can_simulate, predict_harm
 from grip2.knockoffs.registry import SAMPLERS
+from grip2.knockoffs.verdict import verdict_of_harm
 from grip2.units import Units
 
 # Rows that knockoffs are judged on, at most.
@@ -146,6 +147,11 @@ class AutomaticKnockoffs(KnockoffSampler):
     def own_correlation(self, copies: int = 1) -> np.ndarray:
         """(p,) correlation of every column with its own knockoff, as the chosen sampler has it."""
         return self.chosen_.own_correlation(copies)
+
+    def verdict(self) -> Verdict | None:
+        """What simulated responses say about the chosen sampler; None where the table was not judged."""
+        judged = [each for each in self.candidates_ if each.sampler is self.chosen_]
+        return verdict_of_harm(judged[0].harm) if judged else None
 
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""

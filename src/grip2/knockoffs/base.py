@@ -8,6 +8,7 @@ from __future__ import annotations
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -21,6 +22,15 @@ from grip2.knockoffs.s_matrix._groups import units_of
 from grip2.units import Units
 
 _BLOCK_BYTES = 8_000_000
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Can these knockoffs be trusted on this table? "good", "usable" or "do not trust", and why in sentences."""
+
+    verdict: str
+    reasons: tuple[str, ...]
+
 
 # For every category, the numbers of its 0/1 columns: one for every level except the reference.
 Categories = Sequence[Sequence[int]]
@@ -81,6 +91,10 @@ class KnockoffSampler(BaseEstimator, ABC):
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""
 
+    def verdict(self) -> Verdict | None:
+        """What responses simulated on the rows of ``fit`` say about these knockoffs; None: not examined."""
+        return None
+
     def rows_needed(self, p: int) -> int:
         """The fewest rows from which knockoffs of ``p`` columns can be sampled; 0 where there is no such limit."""
         return 0
@@ -95,7 +109,8 @@ class KnockoffSampler(BaseEstimator, ABC):
     def complete(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
         """X with missing values (NaN) drawn from the fitted model given all observed values of their rows.
 
-        Knockoffs of the completed table are exchangeable with it if the model is right and values are missing at random.
+        Knockoffs of the completed table are exchangeable with it if the model is right and values are missing completely at
+        random.
         A complete table is returned as it is, and no random numbers are used.
         """
         if not np.isnan(X).any():

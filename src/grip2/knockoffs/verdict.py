@@ -9,10 +9,10 @@ can use; where moments are grossly wrong; and where a table is too small to simu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from grip2.knockoffs.base import Verdict
 from grip2.knockoffs.diagnostic_tests import DiagnosticTest
 from grip2.knockoffs.exchangeability import Pairs
 from grip2.knockoffs.harm import KEPT, LEVELS, Harm
@@ -26,12 +26,6 @@ _TOO_FEW_ROWS = 0.5
 # than 2p rows shrinkage explains it.
 _GROSS = {"mean": 0.3, "covariance": 0.3, "cross-covariance": 0.3}
 _EFFECTS = {"linear": "straight effects", "even": "even effects", "products": "products of features"}
-
-
-@dataclass(frozen=True)
-class Verdict:
-    verdict: str
-    reasons: tuple[str, ...]
 
 
 def verdict_of_harm(harm: Harm) -> Verdict:
