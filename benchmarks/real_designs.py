@@ -286,8 +286,8 @@ def main() -> None:
     text = summary(trials, verdicts)
     (RESULTS / "README.md").write_text(
         "# Real designs\n\n`python benchmarks/real_designs.py` (its docstring says how tables are fetched and prepared). "
-        "Realised false discovery rate per variable at fdr 0.1 / 0.2 with its standard error, and power, over linear, abs and product "
-        "effects; verdict and predicted rates of `diagnose` beside them. (c): designs on which the verdict was calibrated.\n\n"
+        "Realised false discovery rate per variable at fdr 0.1 / 0.2, its standard error, and power, over linear, abs "
+        "and product effects; verdict and predicted rates of `diagnose` beside them. (c): designs on which the verdict was calibrated.\n\n"
         f"{text}\n",
         encoding="utf-8",
     )

@@ -28,8 +28,8 @@ _ROWS = 20_000
 # Wider tables are not judged (the first number), and no other samplers are fitted to them (the second).
 _WIDEST, _WIDEST_COMPARED = 2_000, 500
 # Simulated responses: a quick look, and as many as a decision against a sampler needs.
-_QUICK, _THOROUGH = 90, 450
-_QUICK_ERRORS = 0.5  # the quick look suffices unless a rate is too high by more than so many standard errors
+_QUICK, _THOROUGH = 90, 240
+_QUICK_ERRORS = 0.0  # the quick look suffices unless a rate is too high by more than so many standard errors
 _FDR_OF_COPIES = 0.1  # copies are as many as the selector draws at this rate
 _SAME_ACCURACY = 0.05  # classifiers whose accuracies are closer than this are equally good
 
@@ -41,7 +41,9 @@ class Candidate:
     label: str
     sampler: KnockoffSampler
     harm: Harm
-    accuracy: float  # of a classifier that distinguishes rows from swapped rows, held out
+    accuracy: float | None = (
+        None  # of a classifier that distinguishes rows from swapped rows, held out; None: not asked
+    )
 
     def told(self) -> str:
         """The simulated rates, in words."""
@@ -62,6 +64,7 @@ class AutomaticKnockoffs(KnockoffSampler):
     chosen_ : the fitted sampler that draws.
     reason_ : one sentence on what was chosen and why.
     candidates_ : the samplers that were judged, with simulated false discovery rates.
+    harm_ : the simulated rates of the chosen sampler; None if it was not judged.
     covariance_, s_, units_ : those of ``chosen_``.
     """
 
@@ -86,6 +89,10 @@ class AutomaticKnockoffs(KnockoffSampler):
         self._remember_columns(X, matrix.shape[1], self.chosen_.units_)
         return self
 
+    @property
+    def harm_(self) -> Harm | None:
+        return next((each.harm for each in self.candidates_ if each.sampler is self.chosen_), None)
+
     def _fitted_by_name(
         self, name: str, X: np.ndarray, groups: Groups, categories: Categories, **settings: Any
     ) -> KnockoffSampler:
@@ -103,9 +110,13 @@ class AutomaticKnockoffs(KnockoffSampler):
         if unjudged:
             return copula, f"Copula knockoffs, not compared with others: {unjudged}.", ()
         judge = Judge.of(X, units)
-        first = judge.quick("copula", copula)
-        if first.harm.exceeds_level(_QUICK_ERRORS):
-            first = judge.thorough("copula", copula)
+        drawn = judge.draw(copula, 0)
+        harm = judge.quick(drawn)
+        first = (
+            judge.thorough("copula", copula, drawn)
+            if harm.exceeds_level(_QUICK_ERRORS)
+            else Candidate("copula", copula, harm)
+        )
         about = f"Copula knockoffs: simulated false discovery rates are {first.told()}"
         if not first.harm.exceeds_level():
             return copula, f"{about}.", (first,)
@@ -159,6 +170,14 @@ class AutomaticKnockoffs(KnockoffSampler):
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """Rows and their knockoffs."""
+
+    X: np.ndarray  # (n, p), completed
+    copies: np.ndarray  # (copies, n, p)
+
+
+@dataclass(frozen=True)
 class Judge:
     """Judges samplers on some rows of a table, with the same random numbers for all."""
 
@@ -176,23 +195,25 @@ class Judge:
         ).copies
         return cls(X, units, copies)
 
-    def quick(self, label: str, sampler: KnockoffSampler) -> Candidate:
-        return self._judged(label, sampler, draws=1, responses=_QUICK)
+    def draw(self, sampler: KnockoffSampler, number: int) -> Drawn:
+        """Rows, completed in the same way for every number, and knockoffs of them."""
+        X = sampler.complete(self.X, rng=stream(generator_from(0), "values to judge by"))
+        copies = sampler.sample(X, rng=stream(generator_from(number), "knockoffs to judge"), copies=self.copies)
+        return Drawn(X, copies if copies.ndim == 3 else copies[np.newaxis])
 
-    def thorough(self, label: str, sampler: KnockoffSampler) -> Candidate:
-        return self._judged(label, sampler, draws=3, responses=_THOROUGH)
+    def quick(self, first: Drawn) -> Harm:
+        return self._harm([first], _QUICK)
 
-    def _judged(self, label: str, sampler: KnockoffSampler, *, draws: int, responses: int) -> Candidate:
-        rng = stream(generator_from(0), "automatic knockoffs")
-        X = sampler.complete(self.X, rng=rng)
-        drawn = [_as_copies(sampler.sample(X, rng=rng, copies=self.copies)) for _ in range(draws)]
-        harm = predict_harm(X, drawn, units=self.units, rng=rng, responses=responses)
-        accuracy = swap_accuracy(Pairs.standardised(X, drawn[0][0]), self.units, rng)
-        return Candidate(label, sampler, harm, accuracy)
+    def thorough(self, label: str, sampler: KnockoffSampler, first: Drawn | None = None) -> Candidate:
+        draws = [self.draw(sampler, 0) if first is None else first, self.draw(sampler, 1)]
+        accuracy = swap_accuracy(
+            Pairs.standardised(draws[0].X, draws[0].copies[0]), self.units, stream(generator_from(0), "judge by swaps")
+        )
+        return Candidate(label, sampler, self._harm(draws, _THOROUGH), accuracy)
 
-
-def _as_copies(drawn: np.ndarray) -> np.ndarray:
-    return drawn if drawn.ndim == 3 else drawn[np.newaxis]
+    def _harm(self, draws: list[Drawn], responses: int) -> Harm:
+        rng = stream(generator_from(0), "responses to judge by")
+        return predict_harm(draws[0].X, [each.copies for each in draws], units=self.units, rng=rng, responses=responses)
 
 
 def _cannot_be_judged(X: np.ndarray, units: Units) -> str:
@@ -210,4 +231,4 @@ def _best(candidates: list[Candidate]) -> Candidate:
     eligible = [each for each in candidates if not each.harm.exceeds_level()]
     if not eligible:
         return min(candidates, key=lambda each: each.harm.inflation())
-    return min(eligible, key=lambda each: (round(each.accuracy / _SAME_ACCURACY), -each.harm.power))
+    return min(eligible, key=lambda each: (round((each.accuracy or 0.5) / _SAME_ACCURACY), -each.harm.power))
