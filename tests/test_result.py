@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from grip2.errors import Grip2Error
 from grip2.decision import Decision
+from grip2.errors import Grip2Error
 from grip2.explain import reason_for
 from grip2.facts import CalibrationFacts, Facts, KnockoffQuality, StageFacts
 from grip2.filter import knockoff_threshold, q_values

@@ -579,9 +579,7 @@ def test_a_series_in_another_order_is_aligned():
 def test_missing_values_as_asked():
     X, y = few_true()
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
-    with pytest.raises(
-        Grip2Error, match=r"missing values in x0 \(.*FixedXKnockoffs cannot draw.*missing='indicator'"
-    ):
+    with pytest.raises(Grip2Error, match=r"missing values in x0 \(.*FixedXKnockoffs cannot draw.*missing='indicator'"):
         selector(knockoffs=FixedXKnockoffs()).fit(X, y)
     with pytest.raises(Grip2Error, match="missing values in x0"):
         selector(missing="refuse").fit(X, y)

@@ -404,7 +404,9 @@ def test_the_verdict_rests_on_simulated_rates():
     assert slightly_wrong.estimated_fdr["0.1"] < 0.12
     # Two populations whose columns have correlations of opposite sign.
     one, alternate = rng.random(800) < 0.5, np.where(np.arange(20) % 2, 1.5, -1.5)
-    X = np.where(one[:, None], normal_rows(800, ar1(20, 0.8), rng) + 1.5, normal_rows(800, ar1(20, -0.5), rng) - alternate)
+    X = np.where(
+        one[:, None], normal_rows(800, ar1(20, 0.8), rng) + 1.5, normal_rows(800, ar1(20, -0.5), rng) - alternate
+    )
     broken = diagnose(X, GaussianKnockoffs().fit(X).sample(X, rng=rng, copies=3))
     assert broken.verdict == "do not trust"
     assert "the level is not kept" in broken.reasons[0]
