@@ -11,8 +11,9 @@ discoveries are counted per variable: a category is one. At most 5,000 rows and 
 at random; of numbers correlated above 0.98 the first is kept (0.9995 for the spectra); missing numbers are medians, missing
 text is a level; rare levels are pooled. Verdict and predicted rates are those of ``diagnose`` on one draw.
 
-The thresholds of the verdict were chosen on the designs marked as calibration and on simulated tables; the others were not
-looked at. Writes ``results/real/trials.csv``, ``verdicts.csv`` and ``README.md``.
+Designs marked as calibration, and simulated tables, were used while the estimate and the rules of the verdict were chosen.
+First results of some of the others were seen then too, but nothing was changed because of them. Writes
+``results/real/trials.csv``, ``verdicts.csv`` and ``README.md``.
 """
 
 from __future__ import annotations
@@ -287,7 +288,7 @@ def main() -> None:
     (RESULTS / "README.md").write_text(
         "# Real designs\n\n`python benchmarks/real_designs.py` (its docstring says how tables are fetched and prepared). "
         "Realised false discovery rate per variable at fdr 0.1 / 0.2, its standard error, and power, over linear, abs "
-        "and product effects; verdict and predicted rates of `diagnose` beside them. (c): designs on which the verdict was calibrated.\n\n"
+        "and product effects; verdict and predicted rates of `diagnose` beside them. (c): used while the verdict was made.\n\n"
         f"{text}\n",
         encoding="utf-8",
     )
