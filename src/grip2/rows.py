@@ -28,6 +28,8 @@ from grip2.standardise import standardise
 # 29 %. Below 17 % these figures show no clear harm; 3 % is a cautious choice that lets tables pass that hold about 2 % (gene
 # expression, flights).
 HARMFUL_SHARE = 0.03
+# Up to this share of the rows, exact repeats are left out with a notice; more of them are for the user to explain.
+REMOVABLE_SHARE = 0.2
 # Exact repeats are natural up to this multiple of what chance allows: columns depend on each other. Of 24 public tables the one
 # with most, 85 ordinal columns, has 3.9 times as many.
 _NATURAL = 6.0
@@ -71,6 +73,19 @@ def check_rows(X: np.ndarray, who: str) -> RepeatedRows:
     if near.harmful:
         raise Grip2Error(_message(near, who))
     return found
+
+
+def without_repeats(X: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """The numbers of the rows that are left when exact repeats of rows, the response included, are left out.
+
+    None where repeats do no harm, or where they are so many that the user should say what they are: `check_rows` refuses those.
+    """
+    if not exact_repeats(X).harmful:
+        return None
+    _, of_y = np.unique(y, return_inverse=True)
+    codes, _ = _hashed(np.column_stack([X, of_y]), stream(generator_from(0), "repeats to leave out"))
+    _, first = np.unique(codes.sum(axis=1, dtype=np.uint64), return_index=True)
+    return np.sort(first) if len(X) - len(first) <= REMOVABLE_SHARE * len(X) else None
 
 
 def _message(found: RepeatedRows, who: str) -> str:

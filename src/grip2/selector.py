@@ -33,11 +33,10 @@ from grip2.level_contrasts import level_contrasts
 from grip2.progress import Progress
 from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
-from grip2.rows import check_rows
 from grip2.statistics.base import Statistic
 from grip2.statistics.staged import Staged
 from grip2.tables import PreparedTable
-from grip2.tables.checked import checked_input, refuse_undrawn, warn_of_changes
+from grip2.tables.checked import checked_input, independent_rows, refuse_undrawn, warn_of_changes
 from grip2.tables.sources import is_frame, take_columns
 
 # The sampler where none is named.
@@ -148,8 +147,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         table, response, rows = self._checked_data(X, y, clusters)
         self.table_, self.units_ = table, table.units
         check_units(self.units_, type(self).__name__)
-        if rows is None:
-            check_rows(table.X, type(self).__name__)
         rng = generator_from(self.random_state)
         statistic = Staged() if self.statistic is None else self.statistic
         self.sampler_ = sampler = self._sampler()
@@ -275,6 +272,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         sampler = self._sampler_class()
         if not sampler.completes:
             refuse_undrawn(data.table, sampler.__name__, who)
+        if data.clusters is None:
+            data = independent_rows(data, who)
         warn_of_changes(data.notices, who)
         check_varies(data.y, who)
         rows = None if data.clusters is None else OneRowEach.of(data.clusters, len(data.table), who)

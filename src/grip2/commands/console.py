@@ -108,6 +108,9 @@ def show_selection(result: SelectionResult) -> None:
     if result.selected:
         output.print(_selection_table(result))
     output.print(result.reason, markup=False)
+    quality = result.knockoff_quality
+    if quality.verdict:
+        output.print(f"Verdict on the knockoffs: {quality.verdict}. {' '.join(quality.verdict_reasons)}", markup=False)
 
 
 def _selection_table(result: SelectionResult) -> Table:

@@ -11,7 +11,7 @@ from grip2.statistics.paper_settings import PAPER_SETTINGS
 
 DEFAULT_STATISTIC = "staged"
 PAPER_STATISTIC = "grip2"  # what --paper means unless another statistic is named
-DEFAULT_KNOCKOFFS = "copula"
+DEFAULT_KNOCKOFFS = "auto"
 
 PAPER_NAMES = ", ".join(PAPER_SETTINGS)
 

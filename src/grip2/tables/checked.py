@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from grip2._validation import column_names
 from grip2.errors import Grip2Error
 from grip2.groups import Groups
+from grip2.rows import check_rows, without_repeats
 from grip2.tables.prepare import prepare
 from grip2.tables.records import PreparedTable
 from grip2.tables.sources import is_frame, take_rows
@@ -115,3 +116,16 @@ def warn_of_changes(notices: tuple[str, ...], who: str) -> None:
     shown = "; ".join(notices[:SHOWN_NOTICES])
     more = f"; and {len(notices) - SHOWN_NOTICES} more (table_.notices)" if len(notices) > SHOWN_NOTICES else ""
     warnings.warn(f"{who}: the table was changed: {shown}{more}.", UserWarning, stacklevel=4)
+
+
+def independent_rows(data: CheckedInput, who: str) -> CheckedInput:
+    """The data without a few repeated rows; raises where rows are repeated so often that somebody must say why."""
+    kept = without_repeats(data.table.X, data.y)
+    if kept is not None:
+        n_rows = len(data.table.X)
+        told = f"{n_rows - len(kept)} of {n_rows} rows repeat another one, response included, and were left out"
+        data = replace(
+            data, table=replace(data.table, X=data.table.X[kept]), y=data.y[kept], notices=(*data.notices, told)
+        )
+    check_rows(data.table.X, who)
+    return data
