@@ -16,6 +16,7 @@ EXACT_WHOLE = 2**53
 # Where a value lies beyond ALARMING_SD robust standard deviations of the median, those beyond EXTREME_SD are moved to that
 # distance. Skewed distributions such as squares and exponentials of normal ones reach EXTREME_SD, and are left alone.
 ALARMING_SD, EXTREME_SD = 30.0, 10.0
+ROWS_FOR_SPREAD = 20  # fewer do not tell what is extreme
 ROBUST_SD = 1.4826  # standard deviations of a normal distribution in its median absolute deviation
 # Squares of values in this range neither overflow nor vanish.
 SQUARES_FROM, SQUARES_TO = 1e-100, 1e100
@@ -108,6 +109,8 @@ def _winsorised(y: np.ndarray, who: str) -> np.ndarray:
     Squared error would otherwise be about these rows alone. The bound depends on y only, so no guarantee is touched. Where
     more than half of the rows have one value, the deviation is that of the others.
     """
+    if len(y) < ROWS_FOR_SPREAD:
+        return y
     middle = float(np.median(y))
     with np.errstate(over="ignore"):
         away = np.abs(y - middle)
