@@ -114,6 +114,8 @@ def test_extreme_values_are_moved_with_a_warning():
     others = np.delete(np.arange(200), [7, 9])
     assert np.corrcoef(found.y[others], expected[others])[0, 1] > 1 - 1e-12
     assert 5 < found.y[7] < 20
+    skewed = RNG(0).standard_normal(1000) ** 2
+    assert np.ptp(Measurement.encode(skewed, "who").y) == pytest.approx(np.ptp(skewed) / skewed.std())
     mostly_zero = np.where(
         np.arange(200) % 10 == 0, np.abs(y), 0.0
     )  # of which few are not zero, and none far from the others

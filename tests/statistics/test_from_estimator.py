@@ -78,7 +78,7 @@ def test_random_forest_does_not_depend_on_the_number_of_threads():
 
 
 def test_mismatches_are_named():
-    with pytest.raises(ValueError, match="y is two classes, which needs a classifier, and Ridge is none"):
+    with pytest.raises(ValueError, match=r"y is two classes \(task .*\), which needs a classifier, and Ridge is none"):
         importance(FromEstimator(Ridge()), data()[2] > 0, "classification")
     with pytest.raises(ValueError, match="KNeighborsRegressor has neither coef_ nor feature_importances_"):
         importance(FromEstimator(KNeighborsRegressor()))

@@ -178,6 +178,7 @@ def test_swapped_pairs_swap_their_strengths_in_the_first_lasso():
     np.testing.assert_allclose(other.response.y, one.response.y, atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:.*classes with fewer than 5 rows")
 @pytest.mark.parametrize("counts", [(100, 3, 2), (100, 5, 1), (60, 4), (3, 2)])
 def test_rare_classes(counts):
     y = np.repeat(np.arange(len(counts)), counts).astype(float)
@@ -244,6 +245,7 @@ def test_logits_of_separable_classes_stay_finite():
         assert held_out_deviance(part.logits[held_out], y[held_out]) < 1.2, "about that of knowing nothing"
 
 
+@pytest.mark.filterwarnings("ignore:.*classes with fewer than 5 rows")
 def test_a_class_absent_from_the_rows_is_unlikely_and_not_impossible():
     rng = RNG(0)
     X, Xk = rng.standard_normal((2, 300, 5))

@@ -220,6 +220,7 @@ def test_no_choice_changes_when_pairs_are_swapped(monkeypatch, task):
     assert one.stage.unit_weights.max() > 0.5
 
 
+@pytest.mark.filterwarnings("ignore:.*classes with fewer than 5 rows")
 @pytest.mark.parametrize("task", ["regression", "classification"])
 @pytest.mark.parametrize(("n", "p"), [(2, 3), (3, 3), (5, 3), (3, 40)])
 def test_a_handful_of_rows(n, p, task, monkeypatch):

@@ -28,9 +28,7 @@ class Counts(Response):
     """
 
     dispersion: float = 0.0
-    base: float = (
-        1.0  # the mean where the output is 0: that of the model without features, so that networks start there
-    )
+    base: float = 1.0  # so that networks start at the model without features
 
     task: ClassVar[str] = "counts"
     noun: ClassVar[str] = "counts"

@@ -13,8 +13,10 @@ from grip2.responses.base import Response
 from grip2.standardise import standardise
 
 EXACT_WHOLE = 2**53
-# Values beyond so many robust standard deviations of the median are moved to that distance.
-EXTREME_SD = 10.0
+# Where a value lies beyond ALARMING_SD robust standard deviations of the median, those beyond EXTREME_SD are moved to that
+# distance. Skewed distributions such as squares and exponentials of normal ones reach EXTREME_SD, and are left alone.
+ALARMING_SD, EXTREME_SD = 30.0, 10.0
+ROWS_FOR_SPREAD = 20  # fewer do not tell what is extreme
 ROBUST_SD = 1.4826  # standard deviations of a normal distribution in its median absolute deviation
 # Squares of values in this range neither overflow nor vanish.
 SQUARES_FROM, SQUARES_TO = 1e-100, 1e100
@@ -102,19 +104,21 @@ def numbers_of(values: np.ndarray, who: str, task: str = Measurement.task) -> tu
 
 
 def _winsorised(y: np.ndarray, who: str) -> np.ndarray:
-    """y with values beyond 10 robust standard deviations of the median moved to that distance, with a warning.
+    """y with values beyond 10 robust standard deviations of the median moved to that distance, if some lie beyond 30.
 
     Squared error would otherwise be about these rows alone. The bound depends on y only, so no guarantee is touched. Where
     more than half of the rows have one value, the deviation is that of the others.
     """
+    if len(y) < ROWS_FOR_SPREAD:
+        return y
     middle = float(np.median(y))
     with np.errstate(over="ignore"):
         away = np.abs(y - middle)
     typical = float(np.median(away)) or (float(np.median(away[away > 0])) if away.any() else 0.0)
     limit = EXTREME_SD * ROBUST_SD * typical
-    extreme = int(np.count_nonzero(away > limit))
-    if not extreme or not np.isfinite(limit):
+    if not np.isfinite(limit) or not np.any(away > ALARMING_SD / EXTREME_SD * limit):
         return y
+    extreme = int(np.count_nonzero(away > limit))
     warnings.warn(
         f"{who}: {extreme} of {len(y)} values of y lie beyond {EXTREME_SD:g} robust standard deviations of the median, such as "
         f"{y[int(np.argmax(away))]:.4g} (median {middle:.4g}); they are moved to that distance, else they alone would decide. "
