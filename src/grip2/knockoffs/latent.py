@@ -20,10 +20,14 @@ from grip2.knockoffs.missing import MissingScores
 
 # Iterations of stochastic EM after which the means of utilities are solved anew.
 _ADAPT_EVERY = 10
+# Tables with so many categories, which start from moments and cost most, get half the iterations.
+_MANY_BLOCKS = 5
+# Other columns explain at most so many times the variance of a category's scores that is left given them: 95 % of it all.
+_MOST_EXPLAINED = 19.0
 # Rounds of the estimate by moments that it starts from: covariances depend on variances, and these on covariances.
 _START_ROUNDS = 3
 # The variances of one block change what is given for another: so often at most are all of them set in turn.
-_CYCLES = 30
+_CYCLES, _CYCLES_INSIDE = 30, 4
 
 
 class FixedBlock(Protocol):
@@ -123,6 +127,8 @@ def latent_moments(
     second far worse (0.01 instead of 0.18).
     """
     n, p = Z.shape
+    if len(hidden.blocks) >= _MANY_BLOCKS:
+        iterations //= 2
     only_missing = hidden.cells is None and not hidden.blocks
     identity_weight = 0.001 if only_missing else 0.01
     columns = hidden.columns
@@ -137,7 +143,7 @@ def latent_moments(
             variance[block.columns] = np.diag(current)[block.columns]
         mixed = (1 - identity_weight) * current + identity_weight * np.diag(variance)
         if hidden.blocks:
-            mixed = with_fixed_blocks(mixed, hidden.blocks)
+            mixed = with_fixed_blocks(mixed, hidden.blocks, cycles=_CYCLES_INSIDE)
             if iteration % _ADAPT_EVERY == 0:
                 for block in hidden.blocks:
                     block.adapt(Z, mixed)
@@ -185,7 +191,7 @@ def _start(Sigma: np.ndarray, Z: np.ndarray, blocks: Sequence[FixedBlock]) -> np
     return Sigma
 
 
-def with_fixed_blocks(Sigma: np.ndarray, blocks: Sequence[FixedBlock]) -> np.ndarray:
+def with_fixed_blocks(Sigma: np.ndarray, blocks: Sequence[FixedBlock], *, cycles: int = _CYCLES) -> np.ndarray:
     """Sigma with the variances of every block changed so that it has its known covariance given all other columns.
 
     Covariances between blocks and other columns stay, so the coefficients of the regression of a block on all other columns
@@ -193,7 +199,7 @@ def with_fixed_blocks(Sigma: np.ndarray, blocks: Sequence[FixedBlock]) -> np.nda
     result is positive definite, because its Schur complement K is.
     """
     Sigma, Q = Sigma.copy(), np.linalg.inv(Sigma)
-    for _ in range(1 if len(blocks) < 2 else _CYCLES):
+    for _ in range(1 if len(blocks) < 2 else cycles):
         largest = 0.0
         for block in blocks:
             b = block.columns
@@ -204,4 +210,24 @@ def with_fixed_blocks(Sigma: np.ndarray, blocks: Sequence[FixedBlock]) -> np.nda
             largest = max(largest, float(np.abs(change).max()))
         if largest < 1e-6:
             break
-    return np.asarray((Sigma + Sigma.T) / 2)
+    return bounded_blocks((Sigma + Sigma.T) / 2, blocks)
+
+
+def bounded_blocks(Sigma: np.ndarray, blocks: Sequence[FixedBlock]) -> np.ndarray:
+    """Sigma with weaker covariances between other columns and blocks that they explain almost perfectly.
+
+    Where the levels of a category follow from another one, no coefficients are large enough (separation, as in a logistic
+    regression), and the variances of its scores would grow without end. Here the other columns explain at most
+    ``_MOST_EXPLAINED`` times the variance that is left.
+    """
+    for block in blocks:
+        b, K = block.columns, block.covariance_given_others
+        if np.all(np.diag(Sigma)[b] <= (1 + _MOST_EXPLAINED) * np.diag(K)):
+            continue
+        rest = np.setdiff1d(np.arange(len(Sigma)), b)
+        explained = Sigma[np.ix_(b, b)] - K
+        factor = np.sqrt(_MOST_EXPLAINED / float(np.max(np.diag(explained) / np.diag(K))))
+        Sigma[np.ix_(b, rest)] *= factor
+        Sigma[np.ix_(rest, b)] *= factor
+        Sigma[np.ix_(b, b)] = K + factor**2 * explained
+    return np.asarray(Sigma)
