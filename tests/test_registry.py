@@ -29,7 +29,7 @@ def small(**more: str) -> Registry:
 
 def test_names_are_the_pinned_ones():
     assert set(STATISTICS.names()) >= PINNED
-    assert SAMPLERS.names() == ["copula", "sequential", "gaussian", "fixed"]
+    assert SAMPLERS.names() == ["auto", "copula", "sequential", "gaussian", "fixed"]
 
 
 @pytest.mark.parametrize(("registry", "base", "package"), REGISTRIES, ids=["statistics", "knockoffs"])

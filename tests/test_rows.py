@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grip2.errors import Grip2Error
-from grip2.rows import check_rows, exact_repeats, near_repeats
+from grip2.rows import check_rows, exact_repeats, near_repeats, without_repeats
 
 RNG = np.random.default_rng
 
@@ -122,3 +122,18 @@ def test_many_rows_and_missing_values():
     X[:2000] = X[2000:4000]
     with pytest.raises(Grip2Error, match=r"2,000 pairs of equal rows where chance allows 0, among 30,000 rows"):
         check_rows(X, "select")
+
+
+def test_a_few_repeats_are_left_out_and_many_are_not():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((100, 5)), rng.standard_normal(100)
+    X[90:], y[90:] = X[:10], y[:10]
+    kept = without_repeats(X, y)
+    assert kept.tolist() == list(range(90))
+    check_rows(X[kept], "who")
+    y[95] += 1  # another response: no repeat of the same observation
+    assert without_repeats(X, y).tolist() == [*range(90), 95]
+    assert without_repeats(np.tile(X[:50], (2, 1)), np.tile(y[:50], 2)) is None
+    assert without_repeats(X[:90], y[:90]) is None
+    survival = np.array(list(zip(y > 0, y, strict=True)), dtype=[("event", bool), ("time", float)])
+    assert len(without_repeats(X, survival)) == 91

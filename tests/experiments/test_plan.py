@@ -130,7 +130,7 @@ def test_restricted():
         (
             ("snr = 2.0", 'knockoffs = "magic"'),
             12,
-            "knockoffs: expected one of exact, copula, sequential, gaussian, fixed, got 'magic'",
+            "knockoffs: expected one of exact, auto, copula, sequential, gaussian, fixed, got 'magic'",
         ),
         (("snr = 2.0", "copies = [0, 3]"), 12, "copies must be at least 1, got 0"),
         (("snr = 2.0", "copies = true"), 12, "copies must be a whole number, or a list of them, got True"),

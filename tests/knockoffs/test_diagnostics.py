@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 from scipy.stats import t as student
 
 from grip2.commands import diagnose as command
-from grip2.commands.table import TableOptions
+from grip2.commands.table import TableOptions, TargetOptions
 from grip2.knockoffs import CopulaKnockoffs, FixedXKnockoffs, GaussianKnockoffs, diagnose
 from grip2.knockoffs.exchangeability import (
     Contrast,
@@ -300,8 +300,8 @@ def test_the_command_refuses_fixed_x_knockoffs(tmp_path):
     pd.DataFrame(RNG(0).standard_normal((50, 3)), columns=list("abc")).to_csv(path, index=False)
     table, settings = TableOptions(path), {"out": None, "seed": 0, "force": False}
     with pytest.raises(ValueError, match=r"fixed-X knockoffs match Gram matrices.*tests do not apply"):
-        command.run(table, None, FixedXKnockoffs(), **settings)
-    assert command.run(table, None, GaussianKnockoffs(), **settings).p == 3
+        command.run(table, TargetOptions(), FixedXKnockoffs(), **settings)
+    assert command.run(table, TargetOptions(), GaussianKnockoffs(), **settings).p == 3
 
 
 def test_p_values_of_the_parts_are_valid():

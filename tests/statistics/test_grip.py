@@ -180,6 +180,7 @@ def test_progress_covers_calibration(staged, rehearsals):
     assert seen == [(done, total) for done in range(300, total + 1, 300)]
 
 
+@pytest.mark.filterwarnings("ignore:.*classes with fewer than 5 rows:UserWarning")
 @pytest.mark.parametrize("staged", [False, True])
 def test_a_class_that_is_only_held_out_is_an_ordinary_case(staged):
     """One row of a third class: wherever the split puts it, the chosen strength comes from a finite loss."""
