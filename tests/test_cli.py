@@ -147,7 +147,7 @@ def test_results_are_not_overwritten_without_force(capsys, table, tmp_path):
         (lambda f: f, ["--set", "fold=7"], "Did you mean 'folds'"),
         (lambda f: f, ["--set", "folds=many"], "LassoCoefficient: folds must be a whole number, got 'many'"),
         (lambda f: f, ["--set", "folds"], "--set: expected name=value"),
-        (lambda f: f, ["--set", "knockoffs.shrink=1"], "Did you mean 'shrinkage'"),
+        (lambda f: f, ["--knockoffs", "copula", "--set", "knockoffs.shrink=1"], "Did you mean 'shrinkage'"),
         (lambda f: f, ["--set", "knockoffs=gaussian"], "choose the sampler with --knockoffs NAME"),
         (lambda f: f, ["--paper", "hivv"], "Did you mean 'hiv'"),
         (lambda f: f, ["--task", "ranking"], "task must be"),
@@ -321,7 +321,8 @@ def test_control_c_ends_a_selection_and_writes_nothing(table, tmp_path):
 
 
 def test_settings_reach_the_statistic_and_the_sampler(capsys, table, tmp_path):
-    words = ["--set", "folds=7", "--set", "knockoffs.s=equi", "--set", "knockoffs.extra_shrinkage=0.02"]
+    words = ["--knockoffs", "copula", "--set", "folds=7", "--set", "knockoffs.s=equi"]
+    words += ["--set", "knockoffs.extra_shrinkage=0.02"]
     code, _, err = select(capsys, table, tmp_path / "result", *words)
     assert code == 0, err
     used = json.loads((tmp_path / "result" / "selection.json").read_text())["settings"]
@@ -359,7 +360,7 @@ def test_diagnose_takes_settings_of_the_sampler(capsys, table, setting):
     assert out != run(capsys, "diagnose", table, "--target", "y")[1]
     code, _, err = run(capsys, "diagnose", table, "--target", "y", "--set", setting.replace("s=", "ss="))
     assert code == 2
-    assert "CopulaKnockoffs has no setting 'ss'" in err
+    assert "AutomaticKnockoffs has no setting 'ss'" in err
 
 
 def test_a_bug_asks_for_a_report(capsys, table, tmp_path, monkeypatch):
