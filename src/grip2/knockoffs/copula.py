@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
+from threadpoolctl import threadpool_limits
 
 from grip2._random import generator_from, stream
 from grip2.errors import Grip2Error
@@ -182,7 +183,9 @@ class CopulaKnockoffs(JointCopiesSampler):
             return scatter(self._ranked(X[block], rng) for block in row_blocks(X))
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
-        return latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng)
+        # Many products of small matrices: threads of the linear algebra library would wait for each other.
+        with threadpool_limits(limits=1, user_api="blas"):
+            return latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng)
 
     def _estimate(self, X: np.ndarray) -> np.ndarray:
         """The covariance of the normal scores; sets ``shrinkage_``, ``column_fit_`` and the means of utilities."""
