@@ -97,10 +97,9 @@ def visit(file: Path, stop: Stop, *, limit: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "selection"
         words = ["select", str(file), "--target", stop.target, "--out", str(out)]
-        code, text, errors, seconds = _run(words + (["--event", stop.event] if stop.event else []), limit)
+        code, _, errors, seconds = _run(words + (["--event", stop.event] if stop.event else []), limit)
         content = json.loads((out / "selection.json").read_text(encoding="utf-8")) if code == 0 else {}
     roles = Counter(column["role"] for column in content.get("columns", ()))
-    verdicts = [line for line in (text + errors).splitlines() if "verdict" in line.lower()]
     return {
         "outcome": "done" if code == 0 else _outcome(code, errors),
         "rows": content.get("n_rows"),
@@ -110,7 +109,7 @@ def visit(file: Path, stop: Stop, *, limit: float) -> dict[str, Any]:
         "response": content.get("response"),
         "copies": content.get("copies"),
         "selected": "|".join(content.get("selected", ())),
-        "verdict": verdicts[0].removeprefix("note: ") if verdicts else "",
+        "verdict": content.get("knockoff_quality", {}).get("verdict", "") or "not examined",
         "seconds": round(seconds, 1),
     }
 
