@@ -18,7 +18,6 @@ First results of some of the others were seen then too, but nothing was changed 
 
 from __future__ import annotations
 
-import argparse
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+import public_tables
 import resumable
 
 RESULTS = Path(__file__).parents[1] / "results" / "real"
@@ -252,21 +252,14 @@ def _cell(runs: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fetch", type=Path)
-    parser.add_argument("--tables", type=Path)
+    parser = public_tables.parser(__doc__)
     parser.add_argument("--designs", nargs="*", choices=list(DESIGNS), default=list(DESIGNS))
     parser.add_argument("--samplers", nargs="*", choices=SAMPLERS, default=list(SAMPLERS))
     parser.add_argument("--statistics", nargs="*", choices=(*CHEAP, DEFAULT), default=[*CHEAP, DEFAULT])
     parser.add_argument("--runs", type=int, default=RUNS, help="of every kind of effects")
     parser.add_argument("--default-runs", type=int, default=DEFAULT_RUNS, help="the same, for the default statistic")
     parser.add_argument("--jobs", type=int, default=2)
-    given = parser.parse_args()
-    if given.fetch:
-        fetch(given.fetch)
-        return
-    if given.tables is None:
-        parser.error("give --tables, the folder that --fetch has written")
+    given = public_tables.parsed(parser, fetch)
     folder = str(given.tables.resolve())
     cases = [(design, sampler) for design in given.designs for sampler in given.samplers]
     verdicts = resumable.run(RESULTS / "verdicts.csv", ("design", "sampler"), cases, Judgement(folder), jobs=given.jobs)

@@ -11,13 +11,13 @@ above 0.8 are one unit (--group-threshold 0.8). Writes ``results/real-tables/tri
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+import public_tables
 import resumable
 from agreement import mean_jaccard
 
@@ -104,16 +104,9 @@ def summary(trials: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fetch", type=Path)
-    parser.add_argument("--tables", type=Path)
+    parser = public_tables.parser(__doc__)
     parser.add_argument("--jobs", type=int, default=2)
-    given = parser.parse_args()
-    if given.fetch:
-        fetch(given.fetch)
-        return
-    if given.tables is None:
-        parser.error("give --tables, the folder that --fetch has written")
+    given = public_tables.parsed(parser, fetch)
     keys = [(name, kind, draws, seed) for name, kind in KINDS for draws in (1, 10) for seed in range(SEEDS)]
     trials = resumable.run(
         RESULTS / "trials.csv",

@@ -13,7 +13,6 @@ knockoffs, and writes ``results/tour/tour.csv`` and ``README.md``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -24,6 +23,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+
+import public_tables
 
 RESULTS = Path(__file__).parents[1] / "results" / "tour"
 LIMIT = 120.0  # seconds
@@ -158,19 +159,12 @@ def summary(rows: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fetch", type=Path)
-    parser.add_argument("--tables", type=Path)
+    parser = public_tables.parser(__doc__)
     parser.add_argument("--only", nargs="+", choices=list(STOPS), default=list(STOPS))
     parser.add_argument("--again", action="store_true", help="also those that are done")
     parser.add_argument("--columns", action="store_true", help="only the roles of the columns")
     parser.add_argument("--limit", type=float, default=LIMIT)
-    given = parser.parse_args()
-    if given.fetch:
-        fetch(given.fetch)
-        return
-    if given.tables is None:
-        parser.error("give --tables, the folder that --fetch has written")
+    given = public_tables.parsed(parser, fetch)
     if given.columns:
         for name in given.only:
             show_columns(given.tables / f"{name}.csv", STOPS[name], given.limit)

@@ -1,9 +1,9 @@
 """The verdict on knockoffs: "good", "usable" or "do not trust", and why.
 
 It rests on the rates of simulated responses (`grip2.knockoffs.harm`). Its bounds, 0.12 at fdr 0.1 and 0.23 at 0.2, were set
-beforehand; `results/real` compares it with what selections realise. Errors that exact tests detect are reported beside it. They decide only
-where no simulation speaks: where marginal distributions plainly differ, which a statistic that sees more than lines and bends
-can use; where moments are grossly wrong; and where a table is too small to simulate on.
+beforehand; `results/real` compares it with what selections realise. Errors that exact tests detect are reported beside it.
+They decide only where no simulation speaks: where marginal distributions plainly differ, which a statistic that sees more than
+lines and bends can use; where moments are grossly wrong; and where a table is too small to simulate on.
 """
 
 from __future__ import annotations

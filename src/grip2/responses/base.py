@@ -122,6 +122,21 @@ class Response(ABC):
         return len(self.y)
 
 
+@dataclass(frozen=True, eq=False)
+class LikelihoodResponse(Response):
+    """A response with one output and a likelihood of its own, which penalised linear models maximise."""
+
+    explained_is: ClassVar[str] = "deviance"
+    estimator_type: ClassVar[str] = "regressor"
+    linear_model: ClassVar[str] = "likelihood"
+    leaves_residual: ClassVar[bool] = False
+    gaussian_noise: ClassVar[bool] = False
+
+    @property
+    def n_outputs(self) -> int:
+        return 1
+
+
 def share_explained(loss: float, null_loss: float) -> float:
     """Share of the loss without a model that a model removes: held-out R2, or its counterpart for deviance; at least 0."""
     return max(0.0, 1.0 - loss / null_loss) if null_loss > 0 else 0.0

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from grip2.errors import Grip2Error
-from grip2.responses.base import Response
+from grip2.responses.base import LikelihoodResponse
 from grip2.responses.measurement import numbers_of
 from grip2.standardise import standardise
 
@@ -17,7 +17,7 @@ LEAST_DISPERSION = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Counts(Response):
+class Counts(LikelihoodResponse):
     """Whole numbers from 0 up; half the deviance of a negative binomial model with a logarithmic link.
 
     The output is the logarithm of the mean over ``base``, the mean without features.
@@ -32,11 +32,6 @@ class Counts(Response):
 
     task: ClassVar[str] = "counts"
     noun: ClassVar[str] = "counts"
-    explained_is: ClassVar[str] = "deviance"
-    estimator_type: ClassVar[str] = "regressor"
-    linear_model: ClassVar[str] = "likelihood"
-    leaves_residual: ClassVar[bool] = False
-    gaussian_noise: ClassVar[bool] = False
     has_working_response: ClassVar[bool] = True
 
     @classmethod
@@ -64,10 +59,6 @@ class Counts(Response):
         if y.min() == y.max():
             raise Grip2Error(f"{who}: y is a constant ({y[0]:g} in every row); there is nothing to explain.")
         return cls(y, dispersion_of(y, np.full(len(y), y.mean())), float(y.mean()))
-
-    @property
-    def n_outputs(self) -> int:
-        return 1
 
     @property
     def loss_input(self) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from grip2.errors import Grip2Error
-from grip2.responses.base import Response
+from grip2.responses.base import LikelihoodResponse
 from grip2.responses.classes import check_classes, named, numbered_classes, shares_of
 from grip2.responses.given import RANKS
 from grip2.standardise import standardise
@@ -19,7 +19,7 @@ BEYOND = 40.0
 
 
 @dataclass(frozen=True, eq=False)
-class OrderedClasses(Response):
+class OrderedClasses(LikelihoodResponse):
     """Ordered classes 0..K-1; the likelihood of proportional odds: ``logit P(class <= k) = threshold_k - output``.
 
     Thresholds are those of the model without features, where the gradient of the likelihood is the centred ridit, the share
@@ -31,11 +31,6 @@ class OrderedClasses(Response):
 
     task: ClassVar[str] = "ordered"
     noun: ClassVar[str] = "ordered classes"
-    explained_is: ClassVar[str] = "deviance"
-    estimator_type: ClassVar[str] = "regressor"
-    linear_model: ClassVar[str] = "likelihood"
-    leaves_residual: ClassVar[bool] = False
-    gaussian_noise: ClassVar[bool] = False
 
     @classmethod
     def recognises(cls, values: np.ndarray, *, asked: bool) -> bool:
@@ -57,10 +52,6 @@ class OrderedClasses(Response):
             )
         up_to = np.cumsum(shares_of(y, len(names)))[:-1]
         return cls(y, names, (-BEYOND, *(float(t) for t in np.log(up_to / (1.0 - up_to))), BEYOND))
-
-    @property
-    def n_outputs(self) -> int:
-        return 1
 
     @property
     def loss_input(self) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from grip2.errors import Grip2Error
-from grip2.responses.base import Response
+from grip2.responses.base import LikelihoodResponse
 from grip2.responses.given import TIMES
 from grip2.standardise import standardise
 
@@ -19,7 +19,7 @@ SMALLEST_TOTAL = 1e-30  # of exp(outputs) at risk, where the largest is 1
 
 
 @dataclass(frozen=True, eq=False)
-class Survival(Response):
+class Survival(LikelihoodResponse):
     """Times until an event, some of them censored; the output is a log hazard ratio, and a constant does not matter.
 
     The loss is Cox's: minus the log partial likelihood (Breslow's for ties) per row, whose risk sets are those of the rows at
@@ -37,11 +37,6 @@ class Survival(Response):
 
     task: ClassVar[str] = "survival"
     noun: ClassVar[str] = "times to an event"
-    explained_is: ClassVar[str] = "deviance"
-    estimator_type: ClassVar[str] = "regressor"
-    linear_model: ClassVar[str] = "likelihood"
-    leaves_residual: ClassVar[bool] = False
-    gaussian_noise: ClassVar[bool] = False
     has_working_response: ClassVar[bool] = True
 
     @classmethod
@@ -59,10 +54,6 @@ class Survival(Response):
         _check(times, events, who)
         hazards = np.maximum(cumulative_hazard(times, events, np.zeros(len(times))), LEAST_HAZARD)
         return cls(events - hazards, times, events, hazards)
-
-    @property
-    def n_outputs(self) -> int:
-        return 1
 
     @property
     def loss_input(self) -> np.ndarray:
