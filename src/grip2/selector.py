@@ -290,7 +290,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         began: float,
     ) -> SelectionResult:
         decision = decide(importances, fdr=self.fdr, offset=self.offset)
-        copies, quality = choice.copies, _quality(sampler, choice.copies)
+        copies, quality = choice.copies, _quality(sampler, choice.copies, judged=rows is None)
         seed, added = self.random_state, len(response) - self.n_rows_
         return SelectionResult(
             feature_names=self.units_.names,
@@ -380,9 +380,10 @@ def check_units(named: NamedUnits, who: str) -> None:
         )
 
 
-def _quality(sampler: KnockoffSampler, copies: int) -> KnockoffQuality:
+def _quality(sampler: KnockoffSampler, copies: int, *, judged: bool) -> KnockoffQuality:
     """Correlation of every column with its own knockoff, ``1 - S_jj / Sigma_jj``, in the space where the sampler works."""
-    correlation, verdict = sampler.own_correlation(copies), sampler.verdict()
+    correlation = sampler.own_correlation(copies)
+    verdict = sampler.verdict() if judged else None  # on rows that belong together a simulation says nothing
     return KnockoffQuality(
         sampler=type(sampler).__name__,
         mean_correlation=float(correlation.mean()),

@@ -80,7 +80,8 @@ def _separator(text: str) -> str:
             if row
         ]
         width = statistics.mode(widths) if widths else 1
-        if width > best_width and widths.count(width) >= 0.5 * len(widths):
+        # The header decides between a separator and a decimal comma, which only the rows below it have.
+        if width > best_width and widths[0] > 1 and widths.count(width) >= 0.5 * len(widths):
             best, best_width = separator, width
     if not best:
         raise Grip2Error(
