@@ -153,7 +153,9 @@ def test_a_misspelt_file_suggests_its_neighbour(tmp_path):
 def test_decimal_commas_outnumber_semicolons(tmp_path):
     """Every value has a comma: splitting rows at commas would give one column more than at semicolons."""
     path = tmp_path / "wide.csv"
-    path.write_text("a;b;c\n" + "".join(f"{k},5;{k + 1},5;{k + 2 * (k % 2) + 2},5\n" for k in range(12)), encoding="utf-8")
+    path.write_text(
+        "a;b;c\n" + "".join(f"{k},5;{k + 1},5;{k + 2 * (k % 2) + 2},5\n" for k in range(12)), encoding="utf-8"
+    )
     prepared = prepare(read_table(path).table, missing="refuse")
     assert [variable.name for variable in prepared.variables] == ["a", "b", "c"]
     np.testing.assert_array_equal(prepared.X[0], [0.5, 1.5, 2.5])
