@@ -113,7 +113,7 @@ def test_wide_tables_take_the_cheap_route(monkeypatch):
 
 
 def test_few_rows_let_more_shrinkage_compete(monkeypatch):
-    monkeypatch.setattr(Harm, "exceeds_level", lambda self, by=2.0: True)
+    monkeypatch.setattr(Harm, "exceeds_target", lambda self, by=1.0: True)
     monkeypatch.setattr(module, "_THOROUGH", 30)
     sampler = AutomaticKnockoffs().fit(normal_rows(40, ar1(25, 0.5), RNG(0)))
     assert {"copula (extra shrinkage 0.1)", "copula (extra shrinkage 0.3)"} <= {c.label for c in sampler.candidates_}

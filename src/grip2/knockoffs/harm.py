@@ -75,8 +75,12 @@ class Harm:
         return max((rate for rate in self.rates if rate.level == level), key=lambda rate: rate.fdr)
 
     def exceeds_level(self, by: float = 2.0) -> bool:
-        """Is some estimated rate too high, by more than so many standard errors?"""
+        """Is some estimated rate above what is called kept, by more than so many standard errors?"""
         return any(rate.fdr - by * rate.fdr_error > KEPT[rate.level] for rate in self.rates)
+
+    def exceeds_target(self, by: float = 1.0) -> bool:
+        """Is some estimated rate above its target rate, by more than so many standard errors?"""
+        return any(rate.fdr - by * rate.fdr_error > rate.level for rate in self.rates)
 
     @property
     def power(self) -> float:
