@@ -114,11 +114,7 @@ class AutomaticKnockoffs(KnockoffSampler):
         judge = Judge.of(X, units)
         drawn = judge.draw(copula, 0)
         harm = judge.quick(drawn)
-        first = (
-            judge.thorough("copula", copula, drawn)
-            if harm.exceeds_target()
-            else Candidate("copula", copula, harm)
-        )
+        first = judge.thorough("copula", copula, drawn) if harm.exceeds_target() else Candidate("copula", copula, harm)
         about = f"Copula knockoffs: simulated false discovery rates are {first.told()}"
         if not first.harm.exceeds_target():
             return copula, f"{about}.", (first,)
