@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
 from grip2.symmetry import Members
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 # Tables below this many entries make matrix products too small to share between threads.
 ONE_THREAD_BELOW = 4_000_000
@@ -18,6 +23,15 @@ ONE_THREAD_BELOW = 4_000_000
 def threads_for(Z: np.ndarray) -> AbstractContextManager[Any]:
     """One BLAS thread for small tables: on a busy machine two that wait for each other take far longer."""
     return threadpool_limits(1, user_api="blas") if Z.size < ONE_THREAD_BELOW else nullcontext()
+
+
+def shared_among_threads(work: Callable[[Given], Made], parts: Sequence[Given]) -> list[Made]:
+    """The results of ``work`` on all parts, in order, with one thread of linear algebra each.
+
+    For work that releases Python's lock. Threads of ours do not wait for each other, as those of linear algebra libraries do.
+    """
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(min(len(parts), cpu_count())) as pool:
+        return list(pool.map(work, parts))
 
 
 def distinct(draws: Sequence[Members]) -> Sequence[Members]:

@@ -1,7 +1,9 @@
-"""Basis functions of single columns: the column itself, a V for even effects, an S for effects that level off or turn back.
+"""Basis functions of single columns: what effects are made of.
 
-The bent functions have their knots at the column's quartiles and are made orthogonal to the column and to each other, so that
-each carries information of its own. They depend on the column alone: all members of a unit are treated alike.
+A line, a V for even effects, an S for effects that level off or turn back, tails that grow faster than a line, and two steps.
+They are made orthogonal to each other, in this order, so that each carries information of its own. The bent ones have their
+knots at the column's quartiles, the steps at its terciles. They depend on the column alone: all members of a unit are treated
+alike. `SideFunctions` are the functions of which two columns' products are made.
 """
 
 from __future__ import annotations
@@ -11,33 +13,43 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-FUNCTIONS = 3  # the column itself, V, S
+FUNCTIONS = 6  # the column itself, V, S, tails, low step, high step
+FUNCTION_NAMES = ("line", "V", "S", "tails", "low step", "high step")
+CURVED = 3  # the first three: what the lasso on curves uses
+SIDES = 3  # functions of one side of a product: the column itself, V, step at the median
+SIDE_NAMES = ("line", "V", "step")
 BLOCK_COLUMNS, BLOCK_ENTRIES = 100, 2_000_000  # worked on at a time
 # Drop a basis function whose residual deviation after projection is below this fraction of its own (0/1 columns: always).
 LEAST_RESIDUAL = 1e-3
+# Tails grow like a cube up to so many deviations (interquartile ranges / 1.349) from the median, and are constant beyond.
+TAIL_END = 3.0
+_QUANTILES = (0.25, 0.5, 0.75, 1 / 3, 2 / 3)
+_NORMAL_QUARTILES = 1.349  # between the quartiles of a standard normal
 _TINY = np.finfo(float).tiny
 
 
 class Basis(NamedTuple):
     """Basis functions of some columns, fitted on some rows, where all have mean 0 and deviation 1 or are zero.
 
-    With ``h_q(z) = max(0, z - q)``: V is h at the median, S is h at the lower minus h at the upper quartile.
+    With ``h_q(z) = max(0, z - q)``: V is h at the median, S is h at the lower minus h at the upper quartile; tails are
+    ``clip((z - median) / deviation, -3, 3)^3``; steps are 1 above a tercile and 0 below it.
     """
 
-    knots: np.ndarray  # (3, columns) quartiles
+    knots: np.ndarray  # (5, columns) quartiles, then terciles
+    deviation: np.ndarray  # (columns,) unit of the tails
     span: np.ndarray  # (2, columns) least and largest value; beyond them all functions are constant
-    centre: np.ndarray  # (3, columns) mean of the column, of V and of S before they are made orthogonal
-    on_column: np.ndarray  # (2, columns) coefficients of V and of S on the column
-    on_v: np.ndarray  # (columns,) coefficient of S on V
-    unit: np.ndarray  # (3, columns) one over the deviation; zero where a function is dropped
+    centre: np.ndarray  # (functions, columns) mean of the functions before they are made orthogonal
+    on: np.ndarray  # (functions, functions, columns) coefficients on the functions before
+    unit: np.ndarray  # (functions, columns) one over the deviation; zero where a function is dropped
 
     @classmethod
-    def fit(cls, Z: np.ndarray) -> Self:
-        """Basis functions of the columns of ``Z`` (rows, columns)."""
+    def fit(cls, Z: np.ndarray, functions: int = FUNCTIONS) -> Self:
+        """The first so many basis functions of the columns of ``Z`` (rows, columns)."""
         n_columns = Z.shape[1]
-        found = cls(*(np.zeros((*size, n_columns)) for size in ((3,), (2,), (3,), (2,), (), (3,))))
+        sizes = ((len(_QUANTILES),), (), (2,), (functions,), (functions, functions), (functions,))
+        found = cls(*(np.zeros((*size, n_columns)) for size in sizes))
         for here in column_blocks(n_columns, len(Z)):
-            for whole, part in zip(found, _fitted(np.asarray(Z[:, here], dtype=float)), strict=True):
+            for whole, part in zip(found, _fitted(np.asarray(Z[:, here], dtype=float), functions), strict=True):
                 whole[..., here] = part
         return found
 
@@ -46,18 +58,61 @@ class Basis(NamedTuple):
         return type(self)(*(values[..., columns] for values in self))
 
     def present(self) -> np.ndarray:
-        """(3, columns) which functions were kept."""
+        """(functions, columns) which functions were kept."""
         return self.unit > 0
 
     def evaluate(self, Z: np.ndarray) -> np.ndarray:
-        """(3, rows, columns) the functions at any rows of the same columns."""
+        """(functions, rows, columns) the functions at any rows of the same columns."""
         Z = np.asarray(Z, dtype=float)
         inside = np.clip(Z, *self.span)  # a value beyond all fitted ones would otherwise outweigh all others
-        column = (inside - self.centre[0]) * self.unit[0]
-        low, middle, high = (np.maximum(inside - knot, 0.0) for knot in self.knots)
-        v = (middle - self.centre[1] - column * self.on_column[0]) * self.unit[1]
-        s = (low - high - self.centre[2] - column * self.on_column[1] - v * self.on_v) * self.unit[2]
-        return np.stack([column, v, s])
+        values = _raw(inside, self.knots, self.deviation, len(self.unit))
+        for k, value in enumerate(values):
+            value -= self.centre[k]
+            for earlier in range(k):
+                value -= values[earlier] * self.on[k, earlier]
+            value *= self.unit[k]
+        return values
+
+
+class SideFunctions(NamedTuple):
+    """The functions of some columns of which products are made: line, V and a step at the median, each standardised.
+
+    Unlike those of `Basis` they are not all orthogonal: a product has one function of each side, which should fit alone.
+    """
+
+    basis: Basis  # of the line and V
+    step_centre: np.ndarray  # (columns,)
+    step_unit: np.ndarray  # (columns,) zero where the step says what the line does
+
+    @classmethod
+    def fit(cls, Z: np.ndarray, basis: Basis) -> Self:
+        """``basis``: fitted on the same rows."""
+        first = Basis(*(part[:2] if k in (3, 5) else part[:2, :2] if k == 4 else part for k, part in enumerate(basis)))
+        centre, unit = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
+        for here in column_blocks(Z.shape[1], len(Z)):
+            part = np.asarray(Z[:, here], dtype=float)
+            step = (part > basis.knots[1, here]).astype(float)
+            centre[here], spread = step.mean(axis=0), step.std(axis=0)
+            line = first.take(here).evaluate(part)[0]
+            along = (line * step).mean(axis=0)
+            other = np.sqrt(np.maximum(spread**2 - along**2, 0.0)) > LEAST_RESIDUAL * np.maximum(spread, _TINY)
+            unit[here] = np.divide(1.0, spread, out=np.zeros_like(spread), where=(spread > 0) & other)
+        return cls(first, centre, unit)
+
+    def take(self, columns: np.ndarray | slice) -> Self:
+        """The functions of some of the columns."""
+        return type(self)(self.basis.take(columns), self.step_centre[columns], self.step_unit[columns])
+
+    def present(self) -> np.ndarray:
+        """(sides, columns) which functions were kept."""
+        return np.concatenate([self.basis.present(), self.step_unit[None] > 0])
+
+    def evaluate(self, Z: np.ndarray) -> np.ndarray:
+        """(sides, rows, columns) single precision, at any rows of the same columns."""
+        found = np.empty((SIDES, *Z.shape), np.float32)
+        found[:2] = self.basis.evaluate(Z)
+        found[2] = ((Z > self.basis.knots[1]) - self.step_centre) * self.step_unit
+        return found
 
 
 def column_blocks(n_columns: int, n_rows: int) -> Iterator[slice]:
@@ -67,25 +122,37 @@ def column_blocks(n_columns: int, n_rows: int) -> Iterator[slice]:
         yield slice(start, min(start + width, n_columns))
 
 
-def _fitted(Z: np.ndarray) -> tuple[np.ndarray, ...]:
+def _raw(Z: np.ndarray, knots: np.ndarray, deviation: np.ndarray, functions: int) -> np.ndarray:
+    """(functions, rows, columns) before they are centred and made orthogonal."""
+    values = np.empty((functions, *Z.shape))
+    values[0] = Z
+    if functions > 1:
+        values[1] = np.maximum(Z - knots[1], 0.0)
+    if functions > 2:
+        values[2] = np.maximum(Z - knots[0], 0.0) - np.maximum(Z - knots[2], 0.0)
+    if functions > CURVED:
+        values[3] = np.clip((Z - knots[1]) / deviation, -TAIL_END, TAIL_END) ** 3
+        values[4], values[5] = Z > knots[3], Z > knots[4]
+    return values
+
+
+def _fitted(Z: np.ndarray, functions: int) -> tuple[np.ndarray, ...]:
     """The fields of `Basis`, by the Gram-Schmidt process."""
     knots = _knots(Z)
-    low, middle, high = (np.maximum(Z - knot, 0.0) for knot in knots)
-    raw = np.stack([Z, middle, low - high])
-    centre = raw.mean(axis=1)
-    rest = raw - centre[:, None, :]
-    before = rest.std(axis=1)
-    unit = np.zeros_like(before)
-    unit[0] = np.divide(1.0, before[0], out=np.zeros_like(before[0]), where=before[0] > 0)
-    rest[0] *= unit[0]
-    on_column = (rest[1:] * rest[0]).mean(axis=1)
-    rest[1:] -= on_column[:, None, :] * rest[0]
-    unit[1] = _unit(rest[1], before[1])
-    rest[1] *= unit[1]
-    on_v = (rest[2] * rest[1]).mean(axis=0)
-    rest[2] -= on_v * rest[1]
-    unit[2] = _unit(rest[2], before[2])
-    return knots, np.stack([Z.min(axis=0), Z.max(axis=0)]), centre, on_column, on_v, unit
+    deviation = (knots[2] - knots[0]) / _NORMAL_QUARTILES
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    values = _raw(Z, knots, deviation, functions)
+    centre = values.mean(axis=1)
+    values -= centre[:, None, :]
+    before = values.std(axis=1)
+    on, unit = np.zeros((functions, *before.shape)), np.zeros_like(before)
+    for k, rest in enumerate(values):
+        for earlier in range(k):
+            on[k, earlier] = (rest * values[earlier]).mean(axis=0)
+            rest -= on[k, earlier] * values[earlier]
+        unit[k] = _unit(rest, before[k]) if k else np.divide(1.0, before[0], out=unit[0], where=before[0] > 0)
+        rest *= unit[k]
+    return knots, deviation, np.stack([Z.min(axis=0), Z.max(axis=0)]), centre, on, unit
 
 
 def _unit(rest: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -95,8 +162,8 @@ def _unit(rest: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 
 def _knots(Z: np.ndarray) -> np.ndarray:
-    """Quartiles of every column, (3, columns); of its distinct values where half of the rows or more share one."""
-    knots = np.quantile(Z, [0.25, 0.5, 0.75], axis=0)
+    """Quartiles and terciles of every column, (5, columns); of its distinct values where half of the rows share one."""
+    knots = np.quantile(Z, _QUANTILES, axis=0)
     for j in np.flatnonzero((knots[0] == knots[1]) | (knots[1] == knots[2])):
-        knots[:, j] = np.quantile(np.unique(Z[:, j]), [0.25, 0.5, 0.75])
+        knots[:, j] = np.quantile(np.unique(Z[:, j]), _QUANTILES)
     return np.asarray(knots)

@@ -12,7 +12,7 @@ import numpy as np
 from grip2.responses import Measurement, Response, share_explained
 from grip2.standardise import standardise
 from grip2.statistics.augmented import threads_for
-from grip2.statistics.basis import Basis, column_blocks
+from grip2.statistics.basis import CURVED, Basis, column_blocks
 from grip2.statistics.held_out import split_rows
 from grip2.statistics.lasso_cv import GRAM_COLUMNS_MAX
 from grip2.statistics.linear_lasso import LassoPart
@@ -62,7 +62,7 @@ def curves_of(Z: np.ndarray) -> np.ndarray:
     n_columns = Z.shape[1]
     found = np.empty((len(Z), CURVES * n_columns))
     for here in column_blocks(n_columns, len(Z)):
-        _, V, S = Basis.fit(Z[:, here]).evaluate(Z[:, here])
+        _, V, S = Basis.fit(Z[:, here], CURVED).evaluate(Z[:, here])
         found[:, here] = V
         found[:, here.start + n_columns : here.stop + n_columns] = S
     return found

@@ -1,32 +1,32 @@
-"""The Gibbs sampler of `EffectPosterior`, from moments alone, so that the table is read once.
+"""The Gibbs sampler of `EffectPosterior`: single effects and pairs, several chains, from moments alone.
 
-How many columns act, through which basis functions, how large effects and noise are: all of it is drawn along with the
+How many columns and pairs act, through which functions, how large effects and noise are: all of it is drawn along with the
 effects, and nothing is left to set. Exact up to Monte Carlo error for the model (`grip2.engine.effect_sweeps` has its prior),
-which is approximate for any real table.
+which is approximate for any real table, and for the pairs that were screened (`grip2.statistics.pair_screen`). Pairs are
+screened twice: against what single effects leave, and against what these and the first pairs leave.
 """
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from grip2.engine.effect_sweeps import EffectSweeps
+from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior, nothing_acts, refresh, sweep
 from grip2.standardise import standardise
-from grip2.statistics.augmented import threads_for
-from grip2.statistics.basis import FUNCTIONS, Basis, column_blocks
-from grip2.statistics.member_exchange import exchange_members
-from grip2.units import Layout, Units
+from grip2.statistics.augmented import shared_among_threads, threads_for
+from grip2.statistics.basis import FUNCTIONS, SIDES, Basis, SideFunctions
+from grip2.statistics.effect_design import COLUMNS_MAX, EffectColumns, EffectMoments, main_columns, moments_of
+from grip2.statistics.effect_moves import EffectMoves
+from grip2.statistics.pair_screen import PRODUCTS, PairTerms, count_pairs, screen_pairs
+from grip2.units import Layout
 
-SWEEPS = 800
-BURN_IN = 0.2  # share of the sweeps
-SWEEPS_PER_ROUND = 4  # between two draws of noise variance, effect variances and shares
-# Basis functions, of all members, in the largest Gram matrix (single precision: 144 MB). Beyond it the curves of the least
-# correlated columns, then the columns themselves, are left out.
-COLUMNS_MAX = 6000
-LINES_SHARE = 2 / 3
-ROWS_AT_A_TIME = 4096
+SWEEPS = 800  # of all chains together
+CHAINS = 4
+BURN_IN = 0.2  # share of the sweeps of a chain
+SWEEPS_PER_ROUND = 4  # between two draws of noise variance, effect variances and shares, and two joint moves
 # Single precision loses a little with every update of the residual's correlations; they are computed anew this often.
 REFRESH_ROUNDS = 5  # of several sweeps
 # Prior scale of the variance of effects, times 1/n of the response's variance: about three standard errors of an effect.
@@ -37,6 +37,13 @@ NOISE_ROWS = 2.0
 ROWS_PER_ACTING_COLUMN = 10.0
 LEAST_NOISE = 1e-6  # share of the response's variance
 LEAST_PRIOR = 1e-6
+# Burn-in begins as if a table had no more rows than this, so that chains do not stick where they begin.
+TEMPERED_ROWS = 2000.0
+# Pairs in the model, at most, and multiplications that their moments may take.
+PAIRS_MAX = 500
+MOMENTS_WORK = 1.5e11
+SCREENING_ROUNDS = 12
+FIRST_SCREEN = 0.6  # of the pairs are found in the first screening
 
 # Which basis functions act: every set of them but the empty one.
 SETS = np.array([used for used in itertools.product([0, 1], repeat=FUNCTIONS) if any(used)], dtype=np.float32)
@@ -47,6 +54,7 @@ class EffectFit(NamedTuple):
 
     probability: np.ndarray  # (members, units) that the unit acts through this member
     residual: np.ndarray  # (rows,) what the mean effects leave, in the units of the response
+    disagreement: np.ndarray  # (units,) largest difference of a probability between chains
 
 
 def fit_effects(
@@ -57,148 +65,178 @@ def fit_effects(
     rng: np.random.Generator,
     fit_rows: np.ndarray | None = None,
     curves: bool = True,
+    interactions: bool = True,
     sweeps: int = SWEEPS,
+    chains: int = CHAINS,
 ) -> EffectFit:
     """Posterior of the standardised columns ``Z`` (rows, members p) for the response ``y``.
 
     ``fit_rows``: the numbers of the rows to fit on, all by default; the residual is that of all rows. ``curves=False``:
-    straight lines only.
+    straight lines only; ``interactions=False``: no pairs.
     """
     own = y if fit_rows is None else y[fit_rows]
     target = standardise(own)
     if len(target) < 2 or not target.any():
-        return EffectFit(np.zeros((layout.members, len(layout.units))), y - own.mean())
+        nothing = np.zeros((layout.members, len(layout.units)))
+        return EffectFit(nothing, y - own.mean(), nothing[0])
     fitted_on = Z if fit_rows is None else Z[fit_rows]
     with threads_for(Z):
-        basis = Basis.fit(fitted_on)
-        design = _design(fitted_on, layout, target, basis, curves)
-        draws = _sample(design, layout.units, len(target), sweeps, rng)
-        fitted = _prediction(Z, basis, draws.effect)
-    return EffectFit(draws.probability, y - own.mean() - own.std() * fitted)
+        model = _Model.of(fitted_on, layout, target, curves=curves, interactions=interactions, rng=rng)
+        drawn = _run_chains(model, len(target), sweeps, chains, rng)
+        effects = np.mean([each.effects for each in drawn], axis=0)
+        fitted = model.moments.prediction(Z, model.columns, effects)
+    by_chain = np.stack([each.probability for each in drawn])
+    return EffectFit(by_chain.mean(axis=0), y - own.mean() - own.std() * fitted, np.ptp(by_chain, axis=0).max(axis=0))
 
 
-class _Design(NamedTuple):
-    """Moments per row of the basis functions in the model; the last row and column are zero placeholders for absent ones."""
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """The columns of the model, their moments, and how many pairs there are of which some were screened."""
 
-    place: np.ndarray  # (members, p, functions) number of a function's column
-    gram: np.ndarray  # (columns + 1, columns + 1)
-    correlation: np.ndarray  # (columns + 1,) with the response
+    columns: EffectColumns
+    moments: EffectMoments
+    all_pairs: int
 
+    @classmethod
+    def of(
+        cls,
+        Z: np.ndarray,
+        layout: Layout,
+        y: np.ndarray,
+        *,
+        curves: bool,
+        interactions: bool,
+        rng: np.random.Generator,
+    ) -> _Model:
+        basis = Basis.fit(Z)
+        side = SideFunctions.fit(Z, basis)
+        all_pairs = count_pairs(layout) if interactions else 0
+        per_pair = PRODUCTS * layout.members**2
+        room = min(COLUMNS_MAX, max(1000, int(np.sqrt(MOMENTS_WORK / len(Z)))))
+        for_pairs = min(PAIRS_MAX, all_pairs, room // (2 * per_pair))
+        main = main_columns(Z, layout, y, basis, curves=curves, most=COLUMNS_MAX - for_pairs * per_pair)
+        for_pairs = min(PAIRS_MAX, all_pairs, max(for_pairs, (room - len(main[0])) // per_pair))
+        size = len(main[0]) + for_pairs * per_pair + 1
+        columns = EffectColumns(layout, basis, side, *main, PairTerms.none())
+        moments = moments_of(Z, y, columns, size)
+        for share in (FIRST_SCREEN, 1.0) if for_pairs else ():
+            residual = y - cls(columns, moments, all_pairs).screened(Z, rng)
+            new = screen_pairs(Z, layout, side, residual, for_pairs, rng).without(columns.pairs)
+            pairs = columns.pairs.joined(new.first(slice(0, round(share * for_pairs) - len(columns.pairs))))
+            columns = EffectColumns(layout, basis, side, *main, pairs)
+            moments = moments_of(Z, y, columns, size, moments)
+        return cls(columns, moments, all_pairs)
 
-def _design(Z: np.ndarray, layout: Layout, y: np.ndarray, basis: Basis, curves: bool) -> _Design:
-    n = len(Z)
-    present = layout.by_member(basis.present())  # (functions, members, p)
-    # A curve that one member lacks would favour the others; so would a column of a larger unit that is constant in one.
-    everywhere = np.asarray(present.all(axis=1, keepdims=True))
-    present[1:] &= everywhere[1:] & curves
-    present[0] &= everywhere[0] | (layout.units.sizes[layout.units.of_column] == 1)
-    if present.sum() > COLUMNS_MAX:
-        present &= _promising(Z, layout, y, basis, present)
-    function, column = np.nonzero(present.reshape(FUNCTIONS, -1))
-    size = len(function)
-    place = np.full((FUNCTIONS, layout.n_columns), size)
-    place[function, column] = np.arange(size)
-    gram, correlation = np.zeros((size + 1, size + 1), np.float32), np.zeros(size + 1)
-    for start in range(0, n, ROWS_AT_A_TIME):
-        some = slice(start, start + ROWS_AT_A_TIME)
-        values = _values(Z[some], basis, function, column)
-        gram[:-1, :-1] += values.T @ values
-        correlation[:-1] += values.T @ y[some]
-    gram /= n
-    return _Design(layout.by_member(place).transpose(1, 2, 0), gram, (correlation / n).astype(np.float32))
+    def screened(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """(rows,) prediction of a short chain, for the screening of further pairs."""
+        found = _Chain.of(self, len(Z), rng).run(SCREENING_ROUNDS, SCREENING_ROUNDS // 2)
+        return self.moments.prediction(Z, self.columns, found.effects)
 
-
-def _values(Z: np.ndarray, basis: Basis, function: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """(rows, size) the basis functions in the model, ordered by function, then column."""
-    values = np.empty((len(Z), len(function)), np.float32)
-    for here in column_blocks(Z.shape[1], len(Z)):
-        of_block = basis.take(here).evaluate(Z[:, here])
-        mine = np.flatnonzero((column >= here.start) & (column < here.stop))
-        values[:, mine] = of_block[function[mine], :, column[mine] - here.start].T
-    return values
-
-
-def _promising(Z: np.ndarray, layout: Layout, y: np.ndarray, basis: Basis, present: np.ndarray) -> np.ndarray:
-    """Which basis functions of a wide table enter the model: those of columns that correlate most with the response.
-
-    Straight lines get two thirds of the room, or more where there are few curves. A column is kept in all members, or in none.
-    """
-    promise = np.zeros((FUNCTIONS, layout.n_columns))
-    for here in column_blocks(layout.n_columns, len(Z)):
-        promise[:, here] = np.abs(np.einsum("knj,n->kj", basis.take(here).evaluate(Z[:, here]), y))
-    of_column = (layout.by_member(promise) * present).max(axis=1)  # (functions, p)
-    kept = np.zeros(present.shape, dtype=bool)
-    room = COLUMNS_MAX // layout.members
-    for_lines = round(LINES_SHARE * room) if present[1:].any() else room
-    lines = np.argsort(-of_column[0], kind="stable")[:for_lines]
-    kept[0][:, lines] = True
-    curved = np.argsort(-of_column[1:].max(axis=0), kind="stable")[: max(0, (room - len(lines)) // (FUNCTIONS - 1))]
-    kept[1:, :, curved] = True
-    return kept
+    def terms(self) -> EffectTerms:
+        """What the sampler works on."""
+        absent = len(self.moments.correlation) - 1
+        units, pairs = self.columns.layout.units, self.columns.pairs
+        return EffectTerms(
+            self.moments.gram,
+            self.moments.correlation,
+            self.columns.place(absent),
+            SETS,
+            units.of_column,
+            self.columns.pair_place(absent),
+            units.of_column[np.stack([pairs.left, pairs.right], axis=1)],
+        )
 
 
 class _Draws(NamedTuple):
     """Means over the draws kept."""
 
     probability: np.ndarray  # (members, units) that the unit acts through the member
-    effect: np.ndarray  # (members, p, functions)
-    noise: float  # variance, where that of the response is 1
+    effects: np.ndarray  # (size,)
 
 
-def _sample(design: _Design, units: Units, n: int, sweeps: int, rng: np.random.Generator) -> _Draws:
-    """Gibbs sampling: column after column in random order, then acting members of larger units, noise, sizes of
-    effects and shares of the sets of functions.
-    """
-    size, (members, p, _) = len(design.correlation) - 1, design.place.shape
-    sampler = EffectSweeps(design.gram, design.correlation, design.place, SETS, units.of_column)
-    noise, variances = 1.0, np.full(FUNCTIONS, EFFECT_VARIANCES / n)
-    shares = np.array([0.9, *[0.1 / len(SETS)] * len(SETS)])  # of columns that do not act, and of each set
-    in_advance = np.full(len(SETS) + 1, 1.0 / len(SETS))  # columns, as if counted
-    in_advance[0] = max(1.0, ROWS_PER_ACTING_COLUMN * p / n)
-    has_functions = (design.place != size).any(axis=(0, 2))
-    probability, effect, noises = np.zeros((members, len(units))), np.zeros((members, p, FUNCTIONS)), 0.0
-    rounds = -(-sweeps // SWEEPS_PER_ROUND)
-    first = int(BURN_IN * rounds)
-    for k in range(rounds):
-        if k % REFRESH_ROUNDS == 0:
-            sampler.refresh()
-        draw = sampler.draw(
-            order=rng.permuted(np.tile(np.arange(p, dtype=np.int32), (SWEEPS_PER_ROUND, 1)), axis=1),
-            uniform=rng.random((SWEEPS_PER_ROUND, p), dtype=np.float32),
-            normal=rng.standard_normal((SWEEPS_PER_ROUND, p, FUNCTIONS), dtype=np.float32),
-            precision=n / noise,
-            variances=variances,
-            log_shares=np.log(shares),
+def _run_chains(model: _Model, n: int, sweeps: int, chains: int, rng: np.random.Generator) -> list[_Draws]:
+    rounds = max(1, -(-sweeps // (SWEEPS_PER_ROUND * chains)))
+    runs = [_Chain.of(model, n, own) for own in rng.spawn(chains)]
+    burn_in = int(BURN_IN * rounds)
+    return shared_among_threads(lambda chain: chain.run(rounds, burn_in), runs)
+
+
+@dataclass(eq=False)
+class _Chain:
+    """One chain: sweeps, joint moves, and draws of what sweeps hold fixed."""
+
+    terms: EffectTerms
+    moves: EffectMoves
+    n: int
+    all_pairs: int
+    rng: np.random.Generator
+    state: EffectState
+    variances: np.ndarray
+    shares: np.ndarray  # (2, 1 + sets) of columns that do not act, and of each set; outside and inside of acting pairs
+    pair_share: float
+    noise: float = 1.0
+
+    @classmethod
+    def of(cls, model: _Model, n: int, rng: np.random.Generator) -> _Chain:
+        terms = model.terms()
+        return cls(
+            terms,
+            EffectMoves(terms),
+            n,
+            model.all_pairs,
+            rng,
+            nothing_acts(terms),
+            variances=np.full(FUNCTIONS + 1, EFFECT_VARIANCES / n),
+            shares=np.tile(np.array([0.9, *[0.1 / len(SETS)] * len(SETS)]), (2, 1)),
+            pair_share=1.0 / max(1, model.all_pairs),
         )
-        state = draw.state
-        if not units.all_single:
-            state = exchange_members(
-                state, design.gram, design.place, units, precision=n / noise, variances=variances, rng=rng
-            )
-            sampler.move_to(state)
-        drawn = state.effects.astype(float)
-        of_columns = drawn[design.place]  # (members, p, functions)
-        unexplained = 1.0 - drawn @ (design.correlation + state.residual.astype(float))
-        noise = (max(unexplained, LEAST_NOISE) * n + NOISE_ROWS) / (2.0 * rng.gamma(0.5 * (n + NOISE_ROWS)))
-        acting = np.count_nonzero(of_columns, axis=(0, 1))
-        spread = 0.5 * (of_columns**2).sum(axis=(0, 1)) + 0.5 * EFFECT_VARIANCES / n
-        variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), 0.01 / n, 10.0)
-        counts = np.bincount(state.chosen[has_functions], minlength=len(SETS) + 1)
-        shares = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
-        if k >= first:
-            probability += draw.probability.T
-            effect += draw.mean_effect.transpose(1, 0, 2)
-            noises += noise
-    kept = rounds - first
-    return _Draws(probability / kept, effect / kept, noises / kept)
 
+    def run(self, rounds: int, burn_in: int) -> _Draws:
+        members = len(self.terms.place)
+        probability, visits = np.zeros((len(self.state.acting), members)), np.zeros(len(self.state.acting))
+        effects, kept = np.zeros(len(self.terms.correlation)), 0
+        for k in range(rounds):
+            if k % REFRESH_ROUNDS == 0:
+                refresh(self.terms, self.state)
+            # From few rows to all of them, in the first three quarters of the burn-in.
+            left = max(0.0, 1.0 - k / max(1.0, 0.75 * burn_in)) if burn_in else 0.0
+            prior = self._prior(min(1.0, TEMPERED_ROWS / self.n) ** left)
+            everyone = np.tile(np.arange(len(self.state.chosen) + len(self.state.pair)), (SWEEPS_PER_ROUND, 1))
+            sums = sweep(self.terms, self.state, self.rng.permuted(everyone, axis=1), prior, self.rng)
+            self.moves.move(self.state, prior, self.rng)
+            self._draw_fixed()
+            if k >= burn_in:
+                probability += sums.probability
+                visits += sums.visits
+                effects += sums.effects
+                kept += SWEEPS_PER_ROUND
+        return _Draws((probability / np.maximum(visits, 1.0)[:, None]).T, effects / max(1, kept))
 
-def _prediction(Z: np.ndarray, basis: Basis, effect: np.ndarray) -> np.ndarray:
-    """(rows,) of the mean effects."""
-    weights = effect.transpose(2, 0, 1).reshape(FUNCTIONS, -1)
-    used = np.flatnonzero(weights.any(axis=0))
-    fitted = np.zeros(len(Z))
-    for here in column_blocks(len(used), len(Z)):
-        columns = used[here]
-        fitted += np.einsum("knj,kj->n", basis.take(columns).evaluate(Z[:, columns]), weights[:, columns])
-    return fitted
+    def _prior(self, tempered: float) -> Prior:
+        log_pair = np.log([1.0 - self.pair_share, self.pair_share / SIDES**2])
+        return Prior(tempered * self.n / self.noise, self.variances, np.log(self.shares), log_pair)
+
+    def _draw_fixed(self) -> None:
+        """Noise, sizes of effects, and shares, given all effects."""
+        terms, state, n, rng = self.terms, self.state, self.n, self.rng
+        drawn = state.effects
+        unexplained = 1.0 - drawn @ (terms.correlation + state.residual)
+        self.noise = (max(unexplained, LEAST_NOISE) * n + NOISE_ROWS) / (2.0 * rng.gamma(0.5 * (n + NOISE_ROWS)))
+        of_columns = drawn[terms.place]  # (members, p, functions)
+        of_pairs = drawn[terms.pair_place[np.flatnonzero(state.pair)]]
+        acting = np.array([*np.count_nonzero(of_columns, axis=(0, 1)), np.count_nonzero(of_pairs)])
+        squares = np.array([*(of_columns**2).sum(axis=(0, 1)), (of_pairs**2).sum()])
+        spread = 0.5 * squares + 0.5 * EFFECT_VARIANCES / n
+        self.variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), 0.01 / n, 10.0)
+        p = len(terms.unit)
+        has_functions = (terms.place != len(terms.gram) - 1).any(axis=(0, 2))
+        inside = state.in_pairs[terms.unit] > 0
+        for h, idle in enumerate((max(1.0, ROWS_PER_ACTING_COLUMN * p / n), 1.0)):
+            counts = np.bincount(state.chosen[has_functions & (inside == bool(h))], minlength=len(SETS) + 1)
+            in_advance = np.array([idle, *[1.0 / len(SETS)] * len(SETS)])  # columns, as if counted
+            self.shares[h] = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
+        if self.all_pairs:
+            idle = max(1.0, ROWS_PER_ACTING_COLUMN * self.all_pairs / n)
+            active = int(np.count_nonzero(state.pair))
+            self.pair_share = float(rng.beta(1.0 + active, idle + self.all_pairs - active))
+            self.pair_share = min(max(self.pair_share, LEAST_PRIOR**2), 0.5)

@@ -57,8 +57,9 @@ class EffectPosterior(Statistic, Stage):
     stage_name: ClassVar[str] = "effects"
     stage_explains: ClassVar[str] = "effects of single features, straight or curved (Bayesian additive model)"
 
-    def __init__(self, *, curves: bool = True, sweeps: int = SWEEPS) -> None:
+    def __init__(self, *, curves: bool = True, interactions: bool = True, sweeps: int = SWEEPS) -> None:
         self.curves = curves
+        self.interactions = interactions
         self.sweeps = sweeps
 
     def _importance(
@@ -126,7 +127,16 @@ class EffectPosterior(Statistic, Stage):
     ) -> EffectFit:
         # A fit to some rows serves a rehearsal only, and needs fewer sweeps.
         sweeps = self.sweeps if fit_rows is None else max(1, self.sweeps // 2)
-        return fit_effects(Z, layout, y, rng=rng, fit_rows=fit_rows, curves=bool(self.curves), sweeps=sweeps)
+        return fit_effects(
+            Z,
+            layout,
+            y,
+            rng=rng,
+            fit_rows=fit_rows,
+            curves=bool(self.curves),
+            interactions=bool(self.interactions),
+            sweeps=sweeps,
+        )
 
     def _check_settings(self) -> None:
         check_whole(self, "sweeps")

@@ -1,0 +1,259 @@
+"""The compiled loop of `grip2.engine.effect_sweeps`: visits of terms, one after the other."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+
+class EffectTerms(NamedTuple):
+    """What the sampler works on. Columns are numbered; the last one is a zero placeholder for absent ones."""
+
+    gram: np.ndarray  # (size, size) single precision, moments per row
+    correlation: np.ndarray  # (size,) with the response
+    place: np.ndarray  # (members, p, functions) columns of the basis functions of every column of the table
+    sets: np.ndarray  # (sets, functions) which functions may act together
+    unit: np.ndarray  # (p,) number of the unit of every column of the table
+    pair_place: np.ndarray  # (pairs, members, members, products) columns of the products of every pair
+    pair_units: np.ndarray  # (pairs, 2)
+
+
+class EffectState(NamedTuple):
+    """Where the sampler is; sweeps and moves change it in place."""
+
+    effects: np.ndarray  # (size,)
+    residual: np.ndarray  # (size,) correlations of every column with the residual
+    chosen: np.ndarray  # (p,) 0 for a column that does not act, else 1 + number of its set of functions
+    pair: np.ndarray  # (pairs,) 0 for a pair that does not act, else 1 + number of its member combination and product
+    acting: np.ndarray  # (units,) how many terms of it act; a set of absent functions is no act
+    in_pairs: np.ndarray  # (units,) how many of these are pairs
+    member: np.ndarray  # (units,) through which they act, or did last
+
+
+class Fixed(NamedTuple):
+    """Everything that is held fixed in a sweep; the last entries of the first two are those of products."""
+
+    posterior: np.ndarray  # (functions + 1,) variance of an effect that acts
+    at_zero: np.ndarray  # (functions + 1,) log evidence for acting of a column that is not correlated with the residual
+    precision: float  # rows over noise variance
+    log_shares: np.ndarray  # (2, sets + 1) log prior of not acting and of each set, outside and inside of acting pairs
+    log_pair: np.ndarray  # (2,) log prior of a pair that does not act, and of each of its possible products
+
+
+class EffectSums(NamedTuple):
+    """Sums over sweeps."""
+
+    probability: np.ndarray  # (units, members) over visits, of the probability that the unit acts through the member
+    visits: np.ndarray  # (units,)
+    effects: np.ndarray  # (size,) over sweeps
+
+
+@njit(cache=True, nogil=True)
+def visit_terms(
+    terms: EffectTerms,
+    state: EffectState,
+    order: np.ndarray,
+    uniform: np.ndarray,
+    normal: np.ndarray,
+    fixed: Fixed,
+    sums: EffectSums,
+) -> None:
+    """One sweep: the terms of ``order`` (columns of the table, then pairs) are drawn anew, each given all others.
+
+    Basis functions of one column are orthonormal, so given the set that acts, its effects are independent normals, and the
+    log evidence for a set is the sum over its functions. An absent function has no effect, whether it is in the set or not.
+    """
+    p, members = len(terms.unit), len(terms.place)
+    # How much likelier the single effects of a unit would be if it acted in a pair than if it did not.
+    heredity = np.zeros(len(state.acting))
+    for j in range(p):
+        heredity[terms.unit[j]] += fixed.log_shares[1, state.chosen[j]] - fixed.log_shares[0, state.chosen[j]]
+    of_main = np.empty((members, len(terms.sets)))
+    of_pair = np.empty((members * members, terms.pair_place.shape[3]))
+    for i in range(len(order)):
+        t = order[i]
+        if t < p:
+            before = state.chosen[t]
+            _visit_main(terms, state, t, uniform[i], normal[i], fixed, of_main, sums)
+            now, u = state.chosen[t], terms.unit[t]
+            heredity[u] += fixed.log_shares[1, now] - fixed.log_shares[0, now]
+            heredity[u] -= fixed.log_shares[1, before] - fixed.log_shares[0, before]
+        else:
+            _visit_pair(terms, state, t - p, uniform[i], normal[i, 0], fixed, heredity, of_pair, sums)
+
+
+@njit(cache=True, nogil=True)
+def _visit_main(
+    terms: EffectTerms,
+    state: EffectState,
+    j: int,
+    uniform: float,
+    normal: np.ndarray,
+    fixed: Fixed,
+    weights: np.ndarray,
+    sums: EffectSums,
+) -> None:
+    place, sets = terms.place, terms.sets
+    members, _, functions = place.shape
+    absent = len(terms.gram) - 1
+    u = terms.unit[j]
+    acted = 0
+    for f in range(functions):
+        if state.effects[place[state.member[u], j, f]] != 0.0:
+            acted = 1
+            _set_effect(terms.gram, state, place[state.member[u], j, f], 0.0)
+    others = state.acting[u] - acted  # terms of the unit that act beside this one
+    free = others == 0
+    shares = fixed.log_shares[1 if state.in_pairs[u] > 0 else 0]
+    choice = np.log(members) if free else 0.0
+    mean = np.zeros((members, functions))
+    evidence = np.empty(functions)
+    for k in range(members):
+        allowed = free or k == state.member[u]
+        for f in range(functions):
+            column = place[k, j, f]
+            evidence[f] = 0.0
+            if column != absent:
+                mean[k, f] = fixed.posterior[f] * fixed.precision * state.residual[column]
+                evidence[f] = fixed.at_zero[f] + 0.5 * mean[k, f] ** 2 / fixed.posterior[f]
+        for s in range(len(sets)):
+            total = shares[s + 1] - choice
+            for f in range(functions):
+                total += sets[s, f] * evidence[f]
+            weights[k, s] = total if allowed else -np.inf
+    member, which = _pick(weights, shares[0], uniform)
+    for k in range(members):
+        if not free:
+            sums.probability[u, k] += 1.0 if k == state.member[u] else 0.0
+            continue
+        for s in range(len(sets)):
+            for f in range(functions):
+                if sets[s, f] > 0 and place[k, j, f] != absent:  # a set of absent functions is no act
+                    sums.probability[u, k] += weights[k, s]
+                    break
+    sums.visits[u] += 1.0
+    acts = 0
+    if member >= 0:
+        for f in range(functions):
+            column = place[member, j, f]
+            if sets[which, f] > 0 and column != absent:
+                _set_effect(terms.gram, state, column, mean[member, f] + np.sqrt(fixed.posterior[f]) * normal[f])
+                acts = 1
+    state.chosen[j] = which + 1 if member >= 0 else 0
+    state.acting[u] = others + acts
+    if acts:
+        state.member[u] = member
+
+
+@njit(cache=True, nogil=True)
+def _visit_pair(
+    terms: EffectTerms,
+    state: EffectState,
+    q: int,
+    uniform: float,
+    normal: float,
+    fixed: Fixed,
+    heredity: np.ndarray,
+    weights: np.ndarray,
+    sums: EffectSums,
+) -> None:
+    place = terms.pair_place[q]
+    members, _, products = place.shape
+    absent = len(terms.gram) - 1
+    posterior = fixed.posterior[-1]
+    left, right = terms.pair_units[q]
+    acted = 0
+    if state.pair[q] > 0:
+        acted, old = 1, state.pair[q] - 1
+        both = old // products
+        _set_effect(terms.gram, state, place[both // members, both % members, old % products], 0.0)
+    free_left, free_right = state.acting[left] == acted, state.acting[right] == acted
+    prior = fixed.log_pair[1] - np.log(members) * (free_left + free_right)
+    # If this were the first pair of a unit, its single effects would have another prior.
+    if state.in_pairs[left] == acted:
+        prior += heredity[left]
+    if state.in_pairs[right] == acted:
+        prior += heredity[right]
+    for k in range(members):
+        for other in range(members):
+            allowed = (free_left or k == state.member[left]) and (free_right or other == state.member[right])
+            for c in range(products):
+                weights[k * members + other, c] = -np.inf
+                column = place[k, other, c]
+                if allowed and column != absent:
+                    mean = posterior * fixed.precision * state.residual[column]
+                    weights[k * members + other, c] = prior + fixed.at_zero[-1] + 0.5 * mean**2 / posterior
+    both, which = _pick(weights, fixed.log_pair[0], uniform)
+    for k in range(members):
+        for other in range(members):
+            for c in range(products):
+                if free_left:
+                    sums.probability[left, k] += weights[k * members + other, c]
+                if free_right:
+                    sums.probability[right, other] += weights[k * members + other, c]
+    if not free_left:
+        sums.probability[left, state.member[left]] += 1.0
+    if not free_right:
+        sums.probability[right, state.member[right]] += 1.0
+    sums.visits[left] += 1.0
+    sums.visits[right] += 1.0
+    acts = 0
+    if both >= 0:
+        acts = 1
+        state.member[left], state.member[right] = both // members, both % members
+        column = place[both // members, both % members, which]
+        mean = posterior * fixed.precision * state.residual[column]
+        _set_effect(terms.gram, state, column, mean + np.sqrt(posterior) * normal)
+    state.pair[q] = 1 + both * products + which if acts else 0
+    for u in (left, right):
+        state.acting[u] += acts - acted
+        state.in_pairs[u] += acts - acted
+
+
+@njit(cache=True, nogil=True)
+def _pick(log_weight: np.ndarray, log_none: float, uniform: float) -> tuple[int, int]:
+    """Draw a member (combination) and one of its options, or (-1, 0) for none; weights become probabilities.
+
+    Likelier members come first, so that one uniform draw picks the same member whichever is called the original.
+    """
+    members, options = log_weight.shape
+    top = np.empty(members)
+    most = log_none
+    for k in range(members):
+        top[k] = log_weight[k, 0]
+        for s in range(1, options):
+            top[k] = max(top[k], log_weight[k, s])
+        most = max(most, top[k])
+    total = np.exp(log_none - most)
+    for k in range(members):
+        for s in range(options):
+            # Beyond this the exponential function only costs time.
+            log_weight[k, s] = np.exp(log_weight[k, s] - most) if log_weight[k, s] > most - 40.0 else 0.0
+            total += log_weight[k, s]
+    for k in range(members):
+        for s in range(options):
+            log_weight[k, s] /= total
+    ladder = 0.0
+    for _ in range(members):
+        k = 0
+        for other in range(1, members):
+            if top[other] > top[k]:
+                k = other
+        top[k] = -np.inf
+        for s in range(options):
+            ladder += log_weight[k, s]
+            if uniform < ladder:
+                return k, s
+    return -1, 0
+
+
+@njit(cache=True, nogil=True)
+def _set_effect(gram: np.ndarray, state: EffectState, column: int, value: float) -> None:
+    """Change an effect, and the residual with it."""
+    change = value - state.effects[column]
+    if change != 0.0:
+        state.effects[column] = value
+        for c in range(len(gram)):
+            state.residual[c] -= change * gram[column, c]

@@ -1,0 +1,223 @@
+"""Joint moves of the sampler of `EffectPosterior`, without which chains stick where columns are strongly correlated.
+
+Sweeps visit term after term, and a term can act only through the member through which its units act elsewhere. Once two terms
+of a unit act, they are therefore bound to their member, and units that are correlated hold each other in place. Two moves help:
+
+- *exchange*: the members of one unit, or of two correlated or interacting units together, are drawn anew in all their terms,
+  given which basis functions act and with the effects integrated out: an exact Gibbs step;
+- *swap*: the only effect of a column is taken over by a correlated column of a unit that does not act, a Metropolis step.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior
+
+# Units whose lines correlate by this much, in any members, exchange members together; columns swap effects.
+CORRELATED = 0.3
+JOINT_MOST = 40  # pairs of units that exchange members together, and columns that swap, at most, in a round
+_NEIGHBOURS_MOST = 8  # of a column
+
+
+class EffectMoves:
+    """The moves of one chain, in the order in which they are made."""
+
+    def __init__(self, terms: EffectTerms) -> None:
+        self._terms = terms
+        self._edges = _correlated_columns(terms)
+
+    def move(self, state: EffectState, prior: Prior, rng: np.random.Generator) -> None:
+        """Exchanges of the units that act, and some swaps."""
+        now = _Moving(self._terms, state, prior)
+        for units in self._exchanges(now, rng):
+            now.exchange(units, rng)
+        if len(self._edges):
+            one_acts = now.acts_once(self._edges[:, 0]) != now.acts_once(self._edges[:, 1])
+            # Which edges are tried does not depend on the state: those that cannot swap would do nothing.
+            tried = rng.random(len(self._edges)) < min(1.0, JOINT_MOST / max(1, len(state.chosen)))
+            for j, other in rng.permutation(self._edges[one_acts & tried]):
+                now.swap(int(j), int(other), rng)
+
+    def _exchanges(self, now: _Moving, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
+        """Single units in which two or more terms act, and pairs of acting units that are correlated or interact."""
+        for unit in np.flatnonzero(now.state.acting > 1):
+            yield (int(unit),)
+        acting = now.state.acting > 0
+        neighbours = self._terms.unit[self._edges].reshape(-1, 2).tolist()
+        couples = {(min(u, v), max(u, v)) for u, v in neighbours if acting[u] and acting[v]}
+        couples |= {(min(u, v), max(u, v)) for u, v in self._terms.pair_units[now.acting_pairs()].tolist()}
+        ordered = sorted(couples)
+        for k in rng.permutation(len(ordered))[:JOINT_MOST]:
+            yield ordered[k]
+
+
+def _correlated_columns(terms: EffectTerms) -> np.ndarray:
+    """(edges, 2) columns of different units whose lines are correlated in some members; each with its closest ones."""
+    members, p, _ = terms.place.shape
+    lines = terms.place[:, :, 0]
+    closeness = np.zeros((p, p), np.float32)
+    for k in range(members):
+        for other in range(members):
+            np.maximum(closeness, np.abs(terms.gram[np.ix_(lines[k], lines[other])]), out=closeness)
+    closeness = np.maximum(closeness, closeness.T)
+    closeness[terms.unit[:, None] == terms.unit] = 0.0
+    edges = set()
+    for j in range(p):
+        for other in np.argsort(-closeness[j], kind="stable")[:_NEIGHBOURS_MOST]:
+            if closeness[j, other] >= CORRELATED:
+                edges.add((min(j, int(other)), max(j, int(other))))
+    return np.array(sorted(edges), dtype=np.intp).reshape(-1, 2)
+
+
+class _Moving:
+    """A state that moves change."""
+
+    def __init__(self, terms: EffectTerms, state: EffectState, prior: Prior) -> None:
+        self._terms, self._prior, self.state = terms, prior, state
+
+    def acting_pairs(self) -> np.ndarray:
+        return np.flatnonzero(self.state.pair)
+
+    def acts_once(self, columns: np.ndarray) -> np.ndarray:
+        """Is the effect of this column the only one of its unit? False too where the unit does not act."""
+        unit = self._terms.unit[columns]
+        own = self._terms.place[self.state.member[unit], columns]
+        return np.asarray((self.state.acting[unit] == 1) & self.state.effects[own].any(axis=-1))
+
+    def exchange(self, units: Sequence[int], rng: np.random.Generator) -> None:
+        """Draw the members of the units anew, in all their terms."""
+        terms = self._terms
+        members, _, functions = terms.place.shape
+        choices = np.array(list(itertools.product(range(members), repeat=len(units))))
+        old = np.array([self.state.member[unit] for unit in units])
+        parts, slabs = [], []
+        for k, unit in enumerate(units):
+            for j in np.flatnonzero(terms.unit == unit):
+                active = np.flatnonzero(self.state.effects[terms.place[old[k], j]])
+                parts.append(terms.place[choices[:, k][:, None], j, active])
+                slabs.append(self._prior.variances[active])
+        touched = [q for q in self.acting_pairs() if not set(terms.pair_units[q].tolist()).isdisjoint(units)]
+        products = terms.pair_place.shape[-1]
+        sides = []
+        for q in touched:
+            through = [
+                choices[:, units.index(int(u))] if int(u) in units else np.full(len(choices), self.state.member[u])
+                for u in terms.pair_units[q]
+            ]
+            product = (self.state.pair[q] - 1) % products
+            parts.append(terms.pair_place[q, through[0], through[1], product][:, None])
+            slabs.append(self._prior.variances[functions:])
+            sides.append((through, product))
+        columns = np.concatenate(parts, axis=1)
+        if not columns.shape[1]:
+            return
+        before = columns[int(np.flatnonzero((choices == old).all(axis=1))[0])]
+        without = self.state.residual + self.state.effects[before] @ terms.gram[before]
+        posterior = _Posterior.of(terms.gram, without, columns, self._prior.precision, np.concatenate(slabs))
+        there = (columns != len(terms.gram) - 1).all(axis=1)  # a member that lacks one of the columns cannot act so
+        new = _drawn(np.where(there, posterior.evidence, -np.inf), rng.random())
+        drawn = posterior.draw(new, rng.standard_normal((columns.shape[1],)))
+        self.state.effects[before] = 0.0
+        self.state.effects[columns[new]] = drawn
+        self.state.residual[:] = without - drawn @ terms.gram[columns[new]]
+        self.state.member[list(units)] = choices[new]
+        for q, (through, product) in zip(touched, sides, strict=True):
+            self.state.pair[q] = 1 + (through[0][new] * members + through[1][new]) * products + product
+
+    def swap(self, j: int, other: int, rng: np.random.Generator) -> None:
+        """Propose that the one of two columns of different units that does not act takes over from the one that does."""
+        uniform, accepted, normal = rng.random(), rng.random(), rng.standard_normal(self._terms.place.shape[2])
+        if self.acts_once(np.array([other]))[0]:
+            j, other = other, j
+        of, to = self._terms.unit[j], self._terms.unit[other]
+        if not self.acts_once(np.array([j]))[0] or self.state.acting[to] or self.state.in_pairs[of]:
+            return
+        place, gram = self._terms.place, self._terms.gram
+        before = place[self.state.member[of], j]
+        without = self.state.residual + self.state.effects[before] @ gram[before]
+        # Neither acts: the odds that either acts normalise two Gibbs steps, so their ratio is that of Hastings.
+        here, there = (self._weights(without, column) for column in (j, other))
+        if np.log(accepted) >= there.total - here.total:
+            return
+        drawn = _drawn(there.log_weight.reshape(-1), uniform)
+        member, which = divmod(drawn, len(self._terms.sets))
+        value = (
+            self._terms.sets[which] * there.present[member] * (there.mean[member] + np.sqrt(there.posterior) * normal)
+        )
+        self.state.effects[before] = 0.0
+        self.state.effects[place[member, other]] = value
+        self.state.effects[-1] = 0.0
+        self.state.residual[:] = without - value @ gram[place[member, other]]
+        self.state.chosen[j], self.state.chosen[other] = _drawn(here.log_idle, rng.random()), which + 1
+        self.state.acting[of], self.state.acting[to], self.state.member[to] = 0, 1, member
+
+    def _weights(self, residual: np.ndarray, column: int) -> _Weights:
+        """Of everything that a column of a unit that does not act otherwise may do, and its odds."""
+        place, sets, prior = self._terms.place[:, column], self._terms.sets, self._prior
+        present = (place != len(self._terms.gram) - 1).astype(float)
+        slabs = prior.variances[:-1]
+        posterior = 1.0 / (prior.precision + 1.0 / slabs)
+        mean = posterior * prior.precision * residual[place] * present
+        evidence = (0.5 * np.log(posterior / slabs) + 0.5 * mean**2 / posterior) * present
+        shares = prior.log_shares[0]
+        possible = (present @ sets.T) > 0
+        with np.errstate(divide="ignore"):
+            log_idle = np.concatenate([shares[:1], shares[1:] + np.log(np.mean(~possible, axis=0))])
+        log_weight = np.where(possible, shares[1:] - np.log(len(place)) + evidence @ sets.T, -np.inf)
+        total = np.logaddexp.reduce(log_weight, axis=None) - np.logaddexp.reduce(log_idle)
+        return _Weights(present, posterior, mean, log_weight, log_idle, float(total))
+
+
+class _Weights(NamedTuple):
+    present: np.ndarray  # (members, functions)
+    posterior: np.ndarray  # (functions,) variance of an effect
+    mean: np.ndarray  # (members, functions)
+    log_weight: np.ndarray  # (members, sets) of acting; absent functions do not
+    log_idle: np.ndarray  # (1 + sets,) of not acting: no set, or one of absent functions
+    total: float  # log odds of acting
+
+
+def _drawn(log_weight: np.ndarray, uniform: float) -> int:
+    """Likelier ones come first, so that one uniform draw picks the same member whichever is called the original."""
+    order = np.argsort(-log_weight, kind="stable")
+    ladder = np.cumsum(np.exp(log_weight[order] - log_weight[order[0]]))
+    return int(order[min(np.searchsorted(ladder, uniform * ladder[-1], side="right"), len(order) - 1)])
+
+
+class _Posterior(NamedTuple):
+    """Of the effects of some columns, for every choice of members through which they may act.
+
+    Effects e have the prior N(0, D^2), D = diag(sqrt(slabs)), and the likelihood exp(b'e - e'Ge / 2) with G = precision x Gram
+    matrix, b = precision x correlations. With the eigenvalues l and eigenvectors V of D G D, their posterior precision is
+    D^-1 V (1 + l) V' D^-1. Columns of a unit may be collinear, as the levels of a category are: rounding can make l negative.
+    """
+
+    scale: np.ndarray  # (columns,) diagonal of D
+    vectors: np.ndarray  # (choices, columns, columns) V
+    values: np.ndarray  # (choices, columns) 1 + l
+    along: np.ndarray  # (choices, columns) V' D b
+    evidence: np.ndarray  # (choices,) log marginal likelihood, up to a constant that is the same for all choices
+
+    @classmethod
+    def of(
+        cls, gram: np.ndarray, correlation: np.ndarray, columns: np.ndarray, precision: float, slabs: np.ndarray
+    ) -> Self:
+        scale = np.sqrt(slabs)
+        own = gram[columns[:, :, None], columns[:, None, :]].astype(float)
+        found, vectors = np.linalg.eigh(precision * own * scale[:, None] * scale)
+        values = 1.0 + np.maximum(found, 0.0)
+        along = np.einsum("kij,ki->kj", vectors, precision * correlation[columns] * scale)
+        evidence = 0.5 * (along**2 / values - np.log(values)).sum(axis=1)
+        return cls(scale, vectors, values, along, evidence)
+
+    def draw(self, choice: int, normal: np.ndarray) -> np.ndarray:
+        """Effects of the columns under a choice from independent normal numbers."""
+        values, vectors = self.values[choice], self.vectors[choice]
+        # Through the symmetric root: the signs of eigenvectors, which rounding decides, do not matter.
+        found: np.ndarray = self.scale * (vectors @ (self.along[choice] / values + normal @ vectors / np.sqrt(values)))
+        return found
