@@ -8,7 +8,8 @@ all. A pair term is two columns of different units that act through the product 
 terms of a unit that act do so through the same member k_u, which has the prior 1 / members. So a term of units that act
 elsewhere can act through their members only; any other term has the choice of all members.
 
-A pair acts with the prior probability pi, through each of its possible products alike. A main term has the shares of sets of
+A pair acts with the prior probability pi, through a product of each kind (line x line, line x V, ...) with the share of this
+kind. A main term has the shares of sets of
 units that act in no pair, or those of units that act in one: how often units that act in pairs also act alone is learned
 (heredity).
 """
@@ -30,7 +31,7 @@ class Prior(NamedTuple):
     precision: float  # rows over noise variance
     variances: np.ndarray  # (functions + 1,) slab variances of effects along each basis function, and of products
     log_shares: np.ndarray  # (2, sets + 1) log prior of not acting and of each set, outside and inside of acting pairs
-    log_pair: np.ndarray  # (2,) log prior of a pair that does not act, and of each of its possible products
+    log_pair: np.ndarray  # (1 + kinds,) log prior of a pair that does not act, and of a product of each kind
 
     def for_sweeps(self) -> Fixed:
         posterior = 1.0 / (self.precision + 1.0 / self.variances)

@@ -17,6 +17,7 @@ class EffectTerms(NamedTuple):
     sets: np.ndarray  # (sets, functions) which functions may act together
     unit: np.ndarray  # (p,) number of the unit of every column of the table
     pair_place: np.ndarray  # (pairs, members, members, products) columns of the products of every pair
+    pair_kind: np.ndarray  # (pairs, products) kind of every product: which functions of the two sides
     pair_units: np.ndarray  # (pairs, 2)
 
 
@@ -39,7 +40,7 @@ class Fixed(NamedTuple):
     at_zero: np.ndarray  # (functions + 1,) log evidence for acting of a column that is not correlated with the residual
     precision: float  # rows over noise variance
     log_shares: np.ndarray  # (2, sets + 1) log prior of not acting and of each set, outside and inside of acting pairs
-    log_pair: np.ndarray  # (2,) log prior of a pair that does not act, and of each of its possible products
+    log_pair: np.ndarray  # (1 + kinds,) log prior of a pair that does not act, and of a product of each kind
 
 
 class EffectSums(NamedTuple):
@@ -170,7 +171,7 @@ def _visit_pair(
         both = old // products
         _set_effect(terms.gram, state, place[both // members, both % members, old % products], 0.0)
     free_left, free_right = state.acting[left] == acted, state.acting[right] == acted
-    prior = fixed.log_pair[1] - np.log(members) * (free_left + free_right)
+    prior = fixed.at_zero[-1] - np.log(members) * (free_left + free_right)
     # If this were the first pair of a unit, its single effects would have another prior.
     if state.in_pairs[left] == acted:
         prior += heredity[left]
@@ -184,7 +185,8 @@ def _visit_pair(
                 column = place[k, other, c]
                 if allowed and column != absent:
                     mean = posterior * fixed.precision * state.residual[column]
-                    weights[k * members + other, c] = prior + fixed.at_zero[-1] + 0.5 * mean**2 / posterior
+                    of_kind = fixed.log_pair[1 + terms.pair_kind[q, c]]
+                    weights[k * members + other, c] = of_kind + prior + 0.5 * mean**2 / posterior
     both, which = _pick(weights, fixed.log_pair[0], uniform)
     for k in range(members):
         for other in range(members):

@@ -17,10 +17,10 @@ import numpy as np
 from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior, nothing_acts, refresh, sweep
 from grip2.standardise import standardise
 from grip2.statistics.augmented import shared_among_threads, threads_for
-from grip2.statistics.basis import FUNCTIONS, SIDES, Basis, SideFunctions
+from grip2.statistics.basis import FUNCTIONS, Basis, SideFunctions
 from grip2.statistics.effect_design import COLUMNS_MAX, EffectColumns, EffectMoments, main_columns, moments_of
 from grip2.statistics.effect_moves import EffectMoves
-from grip2.statistics.pair_screen import PRODUCTS, PairTerms, count_pairs, screen_pairs
+from grip2.statistics.pair_screen import PRODUCTS, PRODUCTS_OF_KIND, PairTerms, count_pairs, screen_pairs
 from grip2.units import Layout
 
 SWEEPS = 800  # of all chains together
@@ -143,6 +143,7 @@ class _Model:
             SETS,
             units.of_column,
             self.columns.pair_place(absent),
+            pairs.kind,
             units.of_column[np.stack([pairs.left, pairs.right], axis=1)],
         )
 
@@ -173,7 +174,8 @@ class _Chain:
     state: EffectState
     variances: np.ndarray
     shares: np.ndarray  # (2, 1 + sets) of columns that do not act, and of each set; outside and inside of acting pairs
-    pair_share: float
+    pair_share: float  # of pairs that act
+    kind_shares: np.ndarray  # (kinds,) of products among them
     noise: float = 1.0
 
     @classmethod
@@ -189,6 +191,7 @@ class _Chain:
             variances=np.full(FUNCTIONS + 1, EFFECT_VARIANCES / n),
             shares=np.tile(np.array([0.9, *[0.1 / len(SETS)] * len(SETS)]), (2, 1)),
             pair_share=1.0 / max(1, model.all_pairs),
+            kind_shares=PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum(),
         )
 
     def run(self, rounds: int, burn_in: int) -> _Draws:
@@ -213,7 +216,7 @@ class _Chain:
         return _Draws((probability / np.maximum(visits, 1.0)[:, None]).T, effects / max(1, kept))
 
     def _prior(self, tempered: float) -> Prior:
-        log_pair = np.log([1.0 - self.pair_share, self.pair_share / SIDES**2])
+        log_pair = np.log([1.0 - self.pair_share, *(self.pair_share * self.kind_shares / PRODUCTS_OF_KIND)])
         return Prior(tempered * self.n / self.noise, self.variances, np.log(self.shares), log_pair)
 
     def _draw_fixed(self) -> None:
@@ -240,3 +243,8 @@ class _Chain:
             active = int(np.count_nonzero(state.pair))
             self.pair_share = float(rng.beta(1.0 + active, idle + self.all_pairs - active))
             self.pair_share = min(max(self.pair_share, LEAST_PRIOR**2), 0.5)
+            act = np.flatnonzero(state.pair)
+            kinds = terms.pair_kind[act, (state.pair[act] - 1) % terms.pair_place.shape[-1]]
+            counts = np.bincount(kinds, minlength=len(PRODUCTS_OF_KIND))
+            in_advance = PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum()
+            self.kind_shares = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)

@@ -19,6 +19,10 @@ from grip2.units import Layout
 
 # Products kept of every pair, at most: of nine, one for each function of one column and of the other.
 PRODUCTS = 3
+# Kinds of products: unordered pairs of functions; products of two different functions are two of one kind.
+_KINDS = [(a, b) for a in range(SIDES) for b in range(a, SIDES)]
+KIND_OF = np.array([[_KINDS.index((min(a, b), max(a, b))) for b in range(SIDES)] for a in range(SIDES)])
+PRODUCTS_OF_KIND = np.array([1 if a == b else 2 for a, b in _KINDS])
 # Columns of a block of the matrix of all products, and rows worked on at a time.
 _BLOCK_COLUMNS, _BLOCK_ROWS = 256, 8192
 # So many times as many pairs as wanted go into the second round, in which correlations are exact.
@@ -41,6 +45,13 @@ class PairTerms(NamedTuple):
 
     def __len__(self) -> int:  # of pairs, not of fields
         return self.left.size
+
+    @property
+    def kind(self) -> np.ndarray:
+        """(pairs, PRODUCTS) of the products; 0 where there is none."""
+        return np.asarray(
+            np.where(self.functions[:, :, 0] >= 0, KIND_OF[self.functions[:, :, 0], self.functions[:, :, 1]], 0)
+        )
 
     def joined(self, others: PairTerms) -> PairTerms:
         return PairTerms(*(np.concatenate([own, other]) for own, other in zip(self, others, strict=True)))
