@@ -245,8 +245,8 @@ def report(rows: list[dict[str, str]]) -> str:
     return f"""# Our statistics against knockpy's masked likelihood ratio statistics
 
 `python benchmarks/effects_against_mlr.py`; data, methods and how to install knockpy: see the script. Mean ± standard error over
-data sets; CPU seconds a fit on one thread. The bar is the power that `effects` and `staged` are meant to reach. knockpy 1.3.5. The
-MLR rows of data sets 0 to 4 are from an earlier run; the two of them that were repeated gave the same selections.
+data sets; CPU seconds a fit on one thread. The bar is the power that `effects` and `staged` are meant to reach. knockpy 1.3.5.
+The MLR rows of data sets 0 to 4 are from an earlier run; the two of them that were repeated gave the same selections.
 
 {markdown_table(rows)}
 
