@@ -67,7 +67,7 @@ class Posterior:
         """(rows,) of a label 1."""
         found = self.prediction(Z, response)
         found = ndtr(found) if self.latent else self.means[response] + self.deviations[response] * found
-        return np.clip(found, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
+        return np.asarray(np.clip(found, LEAST_CHANCE, 1.0 - LEAST_CHANCE))
 
 
 def fit_effects(
