@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior, nothing_acts, refresh, sweep
+from grip2.engine.effect_sweeps import EffectState, EffectSums, EffectTerms, Prior, nothing_acts, refresh, sweep
 from grip2.statistics.basis import FUNCTIONS
 from grip2.statistics.effect_model import SETS, EffectModel
-from grip2.statistics.effect_moves import EffectMoves
+from grip2.statistics.effect_moves import EffectMoves, log_density
 from grip2.statistics.pair_screen import PRODUCTS_OF_KIND
 
 SWEEPS_PER_ROUND = 4  # between two draws of noise, effect variances and shares, and two joint moves
@@ -45,6 +45,10 @@ class Noise(ABC):
     def constant(self) -> float:
         """Mean over all draws so far of what is added to the sum of the effects."""
 
+    @abstractmethod
+    def begin_at(self, other: Noise) -> None:
+        """Go on from where that of another chain is."""
+
 
 class MeasurementNoise(Noise):
     """Normal noise of unknown variance around a standardised response of ``n`` rows."""
@@ -59,6 +63,9 @@ class MeasurementNoise(Noise):
 
     def constant(self) -> float:
         return 0.0
+
+    def begin_at(self, other: Noise) -> None:
+        pass  # nothing is remembered
 
 
 class ProbitNoise(Noise):
@@ -88,6 +95,10 @@ class ProbitNoise(Noise):
 
     def constant(self) -> float:
         return float(np.mean(self._intercepts[len(self._intercepts) // 5 :]))
+
+    def begin_at(self, other: Noise) -> None:
+        assert isinstance(other, ProbitNoise)
+        self._intercept = other._intercept
 
 
 class Draws(NamedTuple):
@@ -132,29 +143,56 @@ class Chain:
 
     def run(self, rounds: int, burn_in: int) -> Draws:
         """So many rounds of several sweeps, the first of which are discarded."""
+        self.warm_up(burn_in)
+        return self.collect(rounds - burn_in)
+
+    def warm_up(self, rounds: int) -> Chain:
+        """Rounds that are discarded: from few rows to all of them, in the first three quarters."""
+        self.noise = self.noise_model.draw(self.terms, self.state, self.rng)
+        for k in range(rounds):
+            left = max(0.0, 1.0 - k / max(1.0, 0.75 * rounds))
+            self._round(min(1.0, TEMPERED_ROWS / self.n) ** left)
+        return self
+
+    def collect(self, rounds: int) -> Draws:
+        """Rounds that are kept."""
         units, members = len(self.state.acting), len(self.terms.place)
         probability, visits, effects = np.zeros((units, members)), np.zeros(units), np.zeros(len(self.state.effects))
         samples = []
-        everyone = np.tile(np.arange(len(self.state.chosen) + len(self.state.pair)), (SWEEPS_PER_ROUND, 1))
-        self.noise = self.noise_model.draw(self.terms, self.state, self.rng)
-        for k in range(rounds):
+        for k in range(max(1, rounds)):
             if k % REFRESH_ROUNDS == 0:
                 refresh(self.terms, self.state)
-            # From few rows to all of them, in the first three quarters of the burn-in.
-            left = max(0.0, 1.0 - k / max(1.0, 0.75 * burn_in)) if burn_in else 0.0
-            prior = self._prior(min(1.0, TEMPERED_ROWS / self.n) ** left)
-            sums = sweep(self.terms, self.state, self.rng.permuted(everyone, axis=1), prior, self.rng)
-            self.moves.move(self.state, prior, self.rng)
-            self._draw_fixed()
-            if k >= burn_in:
-                probability += sums.probability
-                visits += sums.visits
-                effects += sums.effects
-                used = np.flatnonzero(self.state.effects)
-                samples.append((used, self.state.effects[used]))
-        kept = SWEEPS_PER_ROUND * max(1, rounds - burn_in)
+            sums = self._round(1.0)
+            probability += sums.probability
+            visits += sums.visits
+            effects += sums.effects
+            used = np.flatnonzero(self.state.effects)
+            samples.append((used, self.state.effects[used]))
         mean = (probability / np.maximum(visits, 1.0)[:, None]).T
-        return Draws(mean, effects / kept, self.noise_model.constant(), tuple(samples))
+        return Draws(mean, effects / (SWEEPS_PER_ROUND * len(samples)), self.noise_model.constant(), tuple(samples))
+
+    def begin_at(self, other: Chain) -> None:
+        """Go on from where another chain is, with random numbers of one's own."""
+        self.terms.correlation[:] = other.terms.correlation
+        self.state = EffectState(*(part.copy() for part in other.state))
+        self.noise, self.variances, self.shares = other.noise, other.variances.copy(), other.shares.copy()
+        self.pair_share, self.kind_shares = other.pair_share, other.kind_shares.copy()
+        self.noise_model.begin_at(other.noise_model)
+
+    def log_density(self, prior: Prior) -> float:
+        """Of the state, sizes of effects integrated out, under a prior that may be that of several chains."""
+        return log_density(self.terms, self.state, prior)
+
+    def prior(self) -> Prior:
+        return self._prior(1.0)
+
+    def _round(self, tempered: float) -> EffectSums:
+        everyone = np.tile(np.arange(len(self.state.chosen) + len(self.state.pair)), (SWEEPS_PER_ROUND, 1))
+        prior = self._prior(tempered)
+        sums = sweep(self.terms, self.state, self.rng.permuted(everyone, axis=1), prior, self.rng)
+        self.moves.move(self.state, prior, self.rng)
+        self._draw_fixed()
+        return sums
 
     def _prior(self, tempered: float) -> Prior:
         log_pair = np.log([1.0 - self.pair_share, *(self.pair_share * self.kind_shares / PRODUCTS_OF_KIND)])

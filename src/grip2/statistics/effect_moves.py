@@ -21,6 +21,8 @@ from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior
 # Units whose lines correlate by this much, in any members, exchange members together; columns swap effects.
 CORRELATED = 0.3
 JOINT_MOST = 40  # pairs of units that exchange members together, and columns that swap, at most, in a round
+# Multiplications of all exchanges of a round, about; those of units of many columns cost most.
+_WORK_MAX = 2e6
 _NEIGHBOURS_MOST = 8  # of a column
 
 
@@ -34,7 +36,11 @@ class EffectMoves:
     def move(self, state: EffectState, prior: Prior, rng: np.random.Generator) -> None:
         """Exchanges of the units that act, and some swaps."""
         now = _Moving(self._terms, state, prior)
+        work = 0.0
         for units in self._exchanges(now, rng):
+            work += now.work(units)
+            if work > _WORK_MAX and len(units) > 1:
+                break  # which moves are made depends on what acts, which they do not change
             now.exchange(units, rng)
         if len(self._edges):
             one_acts = now.acts_once(self._edges[:, 0]) != now.acts_once(self._edges[:, 1])
@@ -88,6 +94,11 @@ class _Moving:
         unit = self._terms.unit[columns]
         own = self._terms.place[self.state.member[unit], columns]
         return np.asarray((self.state.acting[unit] == 1) & self.state.effects[own].any(axis=-1))
+
+    def work(self, units: Sequence[int]) -> float:
+        """Of an exchange: the cube of the number of its terms, for every choice of members."""
+        terms = float(self.state.acting[list(units)].sum())
+        return float(len(self._terms.place)) ** len(units) * terms**3
 
     def exchange(self, units: Sequence[int], rng: np.random.Generator) -> None:
         """Draw the members of the units anew, in all their terms."""
@@ -180,6 +191,27 @@ class _Weights(NamedTuple):
     log_weight: np.ndarray  # (members, sets) of acting; absent functions do not
     log_idle: np.ndarray  # (1 + sets,) of not acting: no set, or one of absent functions
     total: float  # log odds of acting
+
+
+def log_density(terms: EffectTerms, state: EffectState, prior: Prior) -> float:
+    """Of what acts through which members, with the sizes of the effects integrated out; up to a constant."""
+    used = np.flatnonzero(state.effects)
+    functions = terms.place.shape[2]
+    kind = np.full(len(terms.gram), functions)
+    for f in range(functions):
+        kind[terms.place[:, :, f]] = f
+    total = 0.0
+    if len(used):
+        posterior = _Posterior.of(
+            terms.gram, terms.correlation.astype(float), used[None], prior.precision, prior.variances[kind[used]]
+        )
+        total += float(posterior.evidence[0])
+    inside = (state.in_pairs[terms.unit] > 0).astype(int)
+    act = np.flatnonzero(state.pair)
+    kinds = terms.pair_kind[act, (state.pair[act] - 1) % terms.pair_place.shape[-1]]
+    total += float(prior.log_shares[inside, state.chosen].sum())
+    total += float((prior.log_pair[1 + kinds] - prior.log_pair[0]).sum())
+    return total - float(np.log(len(terms.place)) * np.count_nonzero(state.acting))
 
 
 def _drawn(log_weight: np.ndarray, uniform: float) -> int:

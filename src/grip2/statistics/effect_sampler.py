@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from grip2.engine.effect_sweeps import Prior
 from grip2.standardise import standardise
 from grip2.statistics.augmented import shared_among_threads, threads_for
 from grip2.statistics.effect_chain import SWEEPS_PER_ROUND, Chain, Draws, MeasurementNoise, Noise, ProbitNoise
@@ -24,6 +25,8 @@ SWEEPS = 800  # of all chains together
 CHAINS = 4
 BURN_IN = 0.2  # share of the sweeps of a chain
 SCREENING_ROUNDS = 12
+# Densities of states fluctuate by so much (in logarithms) within a mode: smaller differences between chains mean little.
+FLATTENED = 5.0
 # Labels are modelled by latent measurements if the columns of the model, for all rows, have at most so many entries; those of
 # longer tables are taken for measurements, which loses little where a label says little.
 LATENT_ENTRIES = 60_000_000
@@ -144,10 +147,38 @@ def sample_posterior(
             for response in range(len(responses))
             for own in rng.spawn(chains)
         ]
-        drawn = shared_among_threads(lambda chain: chain.run(rounds, int(BURN_IN * rounds)), runs)
+        burn_in = int(BURN_IN * rounds)
+        shared_among_threads(lambda chain: chain.warm_up(burn_in), runs)
+        for response in range(len(responses)):
+            _resample(runs[response * chains : (response + 1) * chains], rng)
+        drawn = shared_among_threads(lambda chain: chain.collect(rounds - burn_in), runs)
     by_response = tuple(tuple(drawn[k : k + chains]) for k in range(0, len(drawn), chains))
     given = np.array(responses)
     return Posterior(model, by_response, given.mean(axis=1), given.std(axis=1), latent)
+
+
+def _resample(chains: Sequence[Chain], rng: np.random.Generator) -> None:
+    """Chains that ended their burn-in in a mode of much lower density begin anew where others are.
+
+    A step of sequential Monte Carlo: as many chains as before are drawn with weights in proportion to the density of their
+    states, systematically, so that chains of equal density stay where they are.
+    """
+    priors = [chain.prior() for chain in chains]
+    common = Prior(
+        float(np.exp(np.mean(np.log([prior.precision for prior in priors])))),
+        np.exp(np.mean(np.log([prior.variances for prior in priors]), axis=0)),
+        np.mean([prior.log_shares for prior in priors], axis=0),
+        np.mean([prior.log_pair for prior in priors], axis=0),
+    )
+    density = np.array([chain.log_density(common) for chain in chains])
+    weight = np.exp((density - density.max()) / FLATTENED)
+    ladder = np.cumsum(weight) / weight.sum()
+    chosen = np.minimum(np.searchsorted(ladder, (np.arange(len(chains)) + rng.random()) / len(chains)), len(chains) - 1)
+    kept = set(chosen.tolist())
+    spare = [k for k in chosen.tolist() if chosen.tolist().count(k) > 1]
+    again = [k for k in kept for _ in range(spare.count(k) - 1 if k in spare else 0)]
+    for lost, source in zip([k for k in range(len(chains)) if k not in kept], again, strict=True):
+        chains[lost].begin_at(chains[source])
 
 
 def _first_look(model: EffectModel, Z: np.ndarray, response: int, rng: np.random.Generator) -> np.ndarray:
