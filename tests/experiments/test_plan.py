@@ -7,6 +7,7 @@ import re
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
+from grip2.datasets.families import FAMILIES
 from grip2.experiments.methods import check_methods, places_of, statistic_for
 from grip2.experiments.plan import PRESETS, PlanError, load_plan
 from grip2.experiments.plan_file import parse_plan
@@ -321,3 +322,13 @@ def test_names_and_files(tmp_path):
     assert load_plan(path).name == "small"
     with pytest.raises(ValueError, match="--quick is for"):
         load_plan(path, quick=True)
+
+
+def test_the_study_of_calibration_has_interactions_and_two_classes():
+    plan = load_plan("calibration")
+    found = {(design.options["family"], design.options["classes"]) for design in plan.designs}
+    assert {family for family, classes in found if classes == 0} == set(FAMILIES)
+    assert {family for family, classes in found if classes == 2} == {"linear", "abs", "products"}
+    assert len(plan.designs) == 6 * 12 + 9 * 3
+    slow = {cell.design.options["family"] for cell in plan.cells() if cell.method.name in ("grip2", "grip2-auto")}
+    assert slow == {"linear", "sine", "abs", "products", "signs", "network"}

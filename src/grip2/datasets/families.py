@@ -28,6 +28,37 @@ def _interactions(Z: np.ndarray, b: np.ndarray, _: np.random.Generator) -> np.nd
     return np.asarray(linear / linear.std() + products / products.std())
 
 
+def _gates(Z: np.ndarray, b: np.ndarray, _: np.random.Generator) -> np.ndarray:
+    """A weighted sum of (x > 0) z over disjoint pairs of features: z acts where x is positive."""
+    half = Z.shape[1] // 2
+    return np.asarray(((Z[:, :half] > 0) * Z[:, half:]) @ b[:half])
+
+
+def _switches(Z: np.ndarray, b: np.ndarray, _: np.random.Generator) -> np.ndarray:
+    """A weighted sum of sign(x) sign(z) over disjoint pairs of features."""
+    half = Z.shape[1] // 2
+    return np.asarray((np.sign(Z[:, :half]) * np.sign(Z[:, half:])) @ b[:half])
+
+
+def _cosines(Z: np.ndarray, b: np.ndarray, _: np.random.Generator) -> np.ndarray:
+    """A weighted sum of cos(2x) z over disjoint pairs of features."""
+    half = Z.shape[1] // 2
+    return np.asarray((np.cos(2 * Z[:, :half]) * Z[:, half:]) @ b[:half])
+
+
+def _three_way(Z: np.ndarray, b: np.ndarray, _: np.random.Generator) -> np.ndarray:
+    """A weighted sum of products of disjoint triples; two or four features that are left over act in products of pairs."""
+    k = Z.shape[1]
+    if k < 6:
+        raise Grip2Error(f"make_family: n_signals must be at least 6 for the family 'three_way', got {k}.")
+    triples = (k - {0: 0, 1: 4, 2: 2}[k % 3]) // 3
+    one, two, three = (Z[:, i * triples : (i + 1) * triples] for i in range(3))
+    rest = Z[:, 3 * triples :]
+    pairs = rest.shape[1] // 2
+    terms = np.hstack([one * two * three, rest[:, :pairs] * rest[:, pairs:]])
+    return np.asarray(terms @ b[: triples + pairs])
+
+
 def _network(Z: np.ndarray, _: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A random two-layer network: 32 ReLU units with normal weights and random thresholds."""
     inner = rng.standard_normal((Z.shape[1], _HIDDEN)) / np.sqrt(Z.shape[1])
@@ -44,6 +75,11 @@ FAMILIES: dict[str, Signal] = {
     "signs": lambda Z, b, _: np.sign(Z - 0.5) @ b,
     "network": _network,
     "interactions": _interactions,
+    "gates": _gates,
+    "switches": _switches,
+    "cosines": _cosines,
+    "three_way": _three_way,
+    "cubic": lambda Z, b, _: Z**3 @ b,
 }
 
 
@@ -60,10 +96,24 @@ def make_family(
 ) -> SimulatedTable:
     """A response of one family of signals on ``n_signals`` of ``p`` normal features with AR(1) covariance.
 
-    The families are "linear", "sine" (of a linear index, as in the paper), "abs" (a sum of absolute values), "products" (of
-    disjoint pairs), "signs" (of x_j - 0.5), "network" (a random two-layer ReLU network) and "interactions" (linear in half
-    of the features, plus products of these with the other half). Weights have random signs and absolute values uniform on
-    [0.5, 1.5].
+    The families, with weights b of random signs and absolute values uniform on [0.5, 1.5]:
+
+    - "linear": sum of b_j x_j;
+    - "sine": of a linear index, as in the paper;
+    - "abs": sum of b_j abs(x_j);
+    - "signs": sum of b_j sign(x_j - 0.5);
+    - "cubic": sum of b_j x_j^3;
+    - "network": a random two-layer ReLU network;
+    - "interactions": linear in half of the features, plus products of these with the other half, both of equal variance.
+
+    Over disjoint pairs (x, z) of the features, so that every feature acts in one term:
+
+    - "products": sum of b x z;
+    - "gates": sum of b (x > 0) z;
+    - "switches": sum of b sign(x) sign(z);
+    - "cosines": sum of b cos(2x) z;
+    - "three_way": products of disjoint triples. ``n_signals`` is at least 6; if it is not a multiple of 3, the last two
+      (remainder 2) or four (remainder 1) features act in products of pairs.
 
     ``truth`` seeds the choice of the support and of the weights; ``random_state`` seeds X and the noise. The noise variance
     is set so that ``Var(signal) / sigma^2 = snr``.

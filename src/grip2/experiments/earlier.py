@@ -15,6 +15,7 @@ import pandas as pd
 
 from grip2.errors import Grip2Error
 from grip2.experiments.plan import Cell, Plan
+from grip2.experiments.sources import SOURCES
 from grip2.experiments.summary import varying
 
 Key = tuple[str, ...]
@@ -80,7 +81,13 @@ def _combined(
 
 
 def _of_the_plan(plan: Plan, table: pd.DataFrame, parameters: Sequence[str]) -> pd.DataFrame:
-    """Rows at the plan's levels and, where the earlier plan varied more than this one, at this one's values."""
+    """Rows at the plan's levels and, where the earlier plan varied more than this one, at this one's values.
+
+    Options of a source that were added after the report was written had their defaults in it.
+    """
+    options = SOURCES[plan.designs[0].source].options
+    added = {name: options[name].default for name in parameters if name in options and options[name].added_later}
+    table = table.assign(**{name: value for name, value in added.items() if name not in table})
     absent = [name for name in (*parameters, *_METHOD, "target_fdr") if name not in table]
     if absent:
         raise Grip2Error(

@@ -31,6 +31,8 @@ class Response(ABC):
     leaves_residual: ClassVar[bool]
     # True where y may be linear in X with Gaussian noise, as the theorem about fixed-X knockoffs wants it.
     gaussian_noise: ClassVar[bool]
+    # True where the `contrasts` are labels 0/1 that the signs of latent measurements may stand for.
+    latent_labels: ClassVar[bool] = False
     # True where a model of measurements gains from the `working_responses` at a first fit.
     has_working_response: ClassVar[bool] = False
 
@@ -117,6 +119,10 @@ class Response(ABC):
         errors of that fit do not matter. The `contrasts`, which need no fit, for kinds without.
         """
         return self.contrasts
+
+    def outputs_of_latent(self, latent: np.ndarray) -> np.ndarray:
+        """(rows, outputs) of latent means (rows, contrasts) of probit models, where there are `latent_labels`."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         return len(self.y)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, log_ndtr, softmax
 
 from grip2.errors import Grip2Error
 from grip2.responses.base import Response
@@ -69,6 +69,7 @@ class _Classes(Response):
     linear_model: ClassVar[str] = "logistic"
     leaves_residual: ClassVar[bool] = False
     gaussian_noise: ClassVar[bool] = False
+    latent_labels: ClassVar[bool] = True
 
     @classmethod
     def encode(cls, values: np.ndarray, who: str) -> Self:
@@ -122,6 +123,9 @@ class TwoClasses(_Classes):
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
         return np.asarray(expit(outputs))
 
+    def outputs_of_latent(self, latent: np.ndarray) -> np.ndarray:
+        return np.asarray(log_ndtr(latent) - log_ndtr(-latent))
+
     def indicators(self) -> np.ndarray:
         return self.y[:, None]
 
@@ -153,6 +157,9 @@ class SeveralClasses(_Classes):
 
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
         return np.asarray(softmax(outputs, axis=1))
+
+    def outputs_of_latent(self, latent: np.ndarray) -> np.ndarray:
+        return np.asarray(log_ndtr(latent))
 
     def indicators(self) -> np.ndarray:
         return np.asarray((self.y[:, None] == np.arange(len(self.names))).astype(float))

@@ -96,9 +96,23 @@ class EffectMoments:
     """Moments per row of standardised columns; rows and columns beyond those of the model are zero."""
 
     gram: np.ndarray  # (size, size) single precision
-    correlation: np.ndarray  # (size,) with the response
+    correlation: np.ndarray  # (responses, size) with the responses
     centre: np.ndarray  # (size,) what is subtracted from a column before it is
     unit: np.ndarray  # (size,) multiplied by this
+
+    @property
+    def size(self) -> int:
+        return len(self.gram)
+
+    def standardised(self, Z: np.ndarray, columns: EffectColumns) -> np.ndarray:
+        """(columns, rows) single precision."""
+        values = np.empty((len(columns), len(Z)), np.float32)
+        for start in range(0, len(Z), ROWS_AT_A_TIME):
+            some = slice(start, start + ROWS_AT_A_TIME)
+            values[:, some] = columns.evaluate(Z[some]).T
+        values -= self.centre[: len(columns), None].astype(np.float32)
+        values *= self.unit[: len(columns), None].astype(np.float32)
+        return values
 
     def prediction(self, Z: np.ndarray, columns: EffectColumns, effects: np.ndarray) -> np.ndarray:
         """(rows,) of effects (size,) on the standardised columns."""
@@ -112,7 +126,7 @@ class EffectMoments:
 
 
 def main_columns(
-    Z: np.ndarray, layout: Layout, y: np.ndarray, basis: Basis, *, curves: bool, most: int
+    Z: np.ndarray, layout: Layout, Y: np.ndarray, basis: Basis, *, curves: bool, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Function and column of the main columns of the model, at most so many."""
     present = layout.by_member(basis.present())  # (functions, members, p)
@@ -121,13 +135,13 @@ def main_columns(
     present[1:] &= everywhere[1:] & curves
     present[0] &= everywhere[0] | (layout.units.sizes[layout.units.of_column] == 1)
     if present.sum() > most:
-        present &= _promising(Z, layout, y, basis, present, most)
+        present &= _promising(Z, layout, Y, basis, present, most)
     function, column = np.nonzero(present.reshape(FUNCTIONS, -1))
     return function, column
 
 
 def _promising(
-    Z: np.ndarray, layout: Layout, y: np.ndarray, basis: Basis, present: np.ndarray, most: int
+    Z: np.ndarray, layout: Layout, Y: np.ndarray, basis: Basis, present: np.ndarray, most: int
 ) -> np.ndarray:
     """Which basis functions of a wide table enter the model: those of columns that correlate most with the response.
 
@@ -135,7 +149,8 @@ def _promising(
     """
     promise = np.zeros((FUNCTIONS, layout.n_columns))
     for here in column_blocks(layout.n_columns, len(Z)):
-        promise[:, here] = np.abs(np.einsum("knj,n->kj", basis.take(here).evaluate(Z[:, here]), y))
+        with_each = np.einsum("knj,nr->rkj", basis.take(here).evaluate(Z[:, here]), Y)
+        promise[:, here] = np.abs(with_each).max(axis=0)
     of_column = (layout.by_member(promise) * present).max(axis=1)  # (functions, p)
     kept = np.zeros(present.shape, dtype=bool)
     room = most // layout.members
@@ -158,19 +173,22 @@ def _add_products(raw: np.ndarray, values: np.ndarray, old: int) -> None:
 
 
 def moments_of(
-    Z: np.ndarray, y: np.ndarray, columns: EffectColumns, size: int, known: EffectMoments | None = None
+    Z: np.ndarray, Y: np.ndarray, columns: EffectColumns, size: int, known: EffectMoments | None = None
 ) -> EffectMoments:
-    """Moments of all columns; those of the first ones may be ``known`` already. ``size``: with zero placeholders."""
+    """Moments of all columns with each other and with the responses ``Y`` (rows, responses).
+
+    Those of the first columns with each other may be ``known`` already. ``size``: with zero placeholders.
+    """
     n, total = len(Z), len(columns)
     old = 0 if known is None else int(np.count_nonzero(known.unit))
     raw = np.zeros((total, total - old), np.float32)
-    sums, cross = np.zeros(total), np.zeros(total)
+    sums, cross = np.zeros(total), np.zeros((Y.shape[1], total))
     for start in range(0, n, ROWS_AT_A_TIME):
         some = slice(start, start + ROWS_AT_A_TIME)
         values = columns.evaluate(Z[some])
         _add_products(raw, values, old)
         sums += values.sum(axis=0, dtype=float)
-        cross += values.T @ y[some]
+        cross += Y[some].T @ values
     centre, cross = sums / n, cross / n
     centre[: columns.n_main] = 0.0  # basis functions are standardised already
     raw /= n
@@ -189,7 +207,7 @@ def moments_of(
         gram[:old, :old] = known.gram[:old, :old]
     gram[:total, old:total] = raw
     gram[old:total, :old] = raw[:old].T
-    correlation, centres, units = np.zeros(size, np.float32), np.zeros(size), np.zeros(size)
-    correlation[:total] = (cross - centre * y.mean()) * unit
+    correlation, centres, units = np.zeros((Y.shape[1], size), np.float32), np.zeros(size), np.zeros(size)
+    correlation[:, :total] = (cross - Y.mean(axis=0)[:, None] * centre) * unit
     centres[:total], units[:total] = centre, unit
     return EffectMoments(gram, correlation, centres, units)

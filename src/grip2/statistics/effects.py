@@ -1,14 +1,16 @@
-"""EffectPosterior: a Bayesian additive model of single effects (not in the paper).
+"""EffectPosterior: a Bayesian model of single effects and of pairs (not in the paper).
 
 Each unit acts through one of its members, the original or one of its m knockoff copies, or not at all. The member that acts
-does so through one or more of the basis functions (a line, a V, an S: `grip2.statistics.basis`) of one or more of its columns,
-with spike-and-slab priors:
+does so through basis functions (a line, a V, steps, ...: `grip2.statistics.basis`) of one or more of its columns, and through
+products of one of its functions with one of another unit's, with spike-and-slab priors:
 
-    y = sum_j f_j(column j of the acting member of its unit) + noise,    f_j = a sum of some basis functions, or 0.
+    y = sum_j f_j(x_j) + sum_(j, k) b_jk g_jk(x_j) h_jk(x_k) + noise,    x_j: column j of the acting member of its unit,
 
-The importance of a member is the posterior probability that the unit acts through it. The model knows that all members of a
-unit but one are knockoffs without effect, but not which: all have the same prior. A unit that does not act says nothing about
-which member is the original, so with one copy
+where f_j is a sum of some basis functions, or 0, and most b_jk are 0. One member of a unit acts in all its terms.
+
+The importance of a member is the posterior probability that the unit acts through it, in any term. The model knows that all
+members of a unit but one are knockoffs without effect, but not which: all have the same prior. A unit that does not act says
+nothing about which member is the original, so with one copy
 
     W_j = P(original acts) - P(knockoff acts) = 2 P(the first member is the original | masked data) - 1,
 
@@ -19,9 +21,8 @@ not hold, the guarantee stays and power may suffer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,30 +33,35 @@ from grip2.progress import Progress
 from grip2.responses import Measurement, Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic, check_whole
-from grip2.statistics.effect_sampler import SWEEPS, EffectFit, fit_effects
+from grip2.statistics.effect_sampler import SWEEPS, EffectFit, fit_effects, sample_posterior
 from grip2.statistics.lasso_curves import LassoCurves
 from grip2.statistics.stage import Stage, StageFit
 from grip2.symmetry import Members
 from grip2.units import Layout
 
+# Chains whose probabilities for a unit differ by more than this disagree on it.
+DISAGREEMENT = 0.5
+
 
 class EffectPosterior(Statistic, Stage):
-    """Posterior probability of having an effect in an additive model of lines and curves.
+    """Posterior probability of having an effect, alone or together with another feature.
 
-    Takes about a second on tables on which a network takes minutes, and cannot see features that act only together. For
-    classes, probabilities are those of the 0/1 label of each class against the rest, summed over classes; for counts and times to
-    an event, those of the working response of a penalised model by likelihood.
+    Takes seconds on tables on which a network takes minutes. For classes, labels of each class against the rest are modelled
+    by latent measurements (probit), and probabilities are summed over classes; for counts and times to an event, they are
+    those of the working response of a penalised model by likelihood.
 
     Parameters
     ----------
     curves : bool
         Include the bent basis functions of every column. False: straight lines only.
+    interactions : bool
+        Include products of two features. False: features act alone only.
     sweeps : int
-        Of the Gibbs sampler, the first fifth of which is discarded as burn-in.
+        Of the Gibbs sampler, in all of its four chains together; the first fifth is discarded as burn-in.
     """
 
     stage_name: ClassVar[str] = "effects"
-    stage_explains: ClassVar[str] = "effects of single features, straight or curved (Bayesian additive model)"
+    stage_explains: ClassVar[str] = "effects of single features and of pairs, straight or curved (Bayesian model)"
 
     def __init__(self, *, curves: bool = True, interactions: bool = True, sweeps: int = SWEEPS) -> None:
         self.curves = curves
@@ -67,10 +73,10 @@ class EffectPosterior(Statistic, Stage):
     ) -> Importance:
         self._check_settings()
         Z = members.standardised(np.float32)
-        vectors = response.contrasts
-        if response.has_working_response:
-            vectors = response.working_responses(self._lassos(Z, members.layout, response, rng).outputs)
-        return Importance(self._probabilities(Z, members.layout, vectors, None, rng))
+        if response.leaves_residual or response.latent_labels:
+            return Importance(self._posterior(Z, members.layout, response, None, rng).importance)
+        lassos = self._lassos(Z, members.layout, response, rng)
+        return Importance(self._of_working_responses(Z, members.layout, response, lassos, None, rng))
 
     def fit_stage(
         self,
@@ -82,17 +88,41 @@ class EffectPosterior(Statistic, Stage):
         fit_rows: np.ndarray | None = None,
     ) -> StageFit:
         self._check_settings()
-        if response.leaves_residual:
-            fit = self._fit(Z, layout, response.y, fit_rows, stream(rng, "posterior"))
-            weights = _unit_weights(fit.probability)
-            left = Measurement.residual(fit.residual, fit_rows)
-            return StageFit(fit.probability, left, None, left.scale, weights)
-        # The additive model is one of measurements. Outputs come from lassos, which model the response; probabilities of
-        # its working responses, or of 0/1 labels, find more. That these are not normal can cost power and nothing else.
+        if response.leaves_residual or response.latent_labels:
+            return self._posterior(Z, layout, response, fit_rows, stream(rng, "posterior"))
+        # Outputs come from lassos, which model the response; probabilities of its working responses find more.
         lassos = self._lassos(Z, layout, response, rng, fit_rows)
-        vectors = response.working_responses(lassos.outputs)
-        found = self._probabilities(Z, layout, vectors, fit_rows, stream(rng, "posterior"))
+        found = self._of_working_responses(Z, layout, response, lassos, fit_rows, stream(rng, "posterior"))
         return StageFit(found, response, lassos.logits, 1.0, _unit_weights(found), lassos.penalties)
+
+    def _posterior(
+        self,
+        Z: np.ndarray,
+        layout: Layout,
+        response: Response,
+        fit_rows: np.ndarray | None,
+        rng: np.random.Generator,
+    ) -> StageFit:
+        """Of measurements, or of labels through latent measurements: scores and predictions come from one model."""
+        if response.leaves_residual:
+            fit = self._fit(Z, layout, response.y, fit_rows, rng)
+            left = Measurement.residual(fit.residual, fit_rows)
+            told = _agreement(fit.disagreement)
+            return StageFit(fit.probability, left, None, left.scale, _unit_weights(fit.probability), notes=told)
+        own = response if fit_rows is None else response.take(fit_rows)
+        found = sample_posterior(
+            Z if fit_rows is None else Z[fit_rows],
+            layout,
+            own.contrasts,
+            rng=rng,
+            labels=True,
+            **self._settings(fit_rows),
+        )
+        every = range(len(own.contrasts))
+        probability = np.asarray(np.sum([found.probability(k) for k in every], axis=0))
+        outputs = response.outputs_of_latent(np.column_stack([found.prediction(Z, k) for k in every]))
+        told = _agreement(np.max([found.disagreement(k) for k in every], axis=0))
+        return StageFit(probability, response, outputs, 1.0, _unit_weights(probability), notes=told)
 
     def _lassos(
         self,
@@ -106,44 +136,52 @@ class EffectPosterior(Statistic, Stage):
 
     def facts(self, fit: StageFit) -> StageFacts:
         told = super().facts(fit)
-        if fit.logits is None:
+        if not fit.penalties:
             return told
         return replace(told, explains=f"{told.explains}; for {fit.response.noun} the share is that of two lassos")
 
-    def _probabilities(
+    def _of_working_responses(
         self,
         Z: np.ndarray,
         layout: Layout,
-        vectors: Sequence[np.ndarray],
+        response: Response,
+        lassos: StageFit,
         fit_rows: np.ndarray | None,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """(members, units) summed over the ``vectors`` (rows,), each a response of its own."""
-        fits = [self._fit(Z, layout, one, fit_rows, rng) for one in vectors]
+        """(members, units) summed over the working responses, each taken for a measurement."""
+        fits = [self._fit(Z, layout, one, fit_rows, rng) for one in response.working_responses(lassos.outputs)]
         return np.asarray(np.sum([fit.probability for fit in fits], axis=0))
 
     def _fit(
         self, Z: np.ndarray, layout: Layout, y: np.ndarray, fit_rows: np.ndarray | None, rng: np.random.Generator
     ) -> EffectFit:
+        return fit_effects(Z, layout, y, rng=rng, fit_rows=fit_rows, **self._settings(fit_rows))
+
+    def _settings(self, fit_rows: np.ndarray | None) -> dict[str, Any]:
         # A fit to some rows serves a rehearsal only, and needs fewer sweeps.
         sweeps = self.sweeps if fit_rows is None else max(1, self.sweeps // 2)
-        return fit_effects(
-            Z,
-            layout,
-            y,
-            rng=rng,
-            fit_rows=fit_rows,
-            curves=bool(self.curves),
-            interactions=bool(self.interactions),
-            sweeps=sweeps,
-        )
+        return {"curves": bool(self.curves), "interactions": bool(self.interactions), "sweeps": sweeps}
 
     def _check_settings(self) -> None:
         check_whole(self, "sweeps")
-        if not isinstance(self.curves, bool | np.bool_):
-            raise Grip2Error(f"EffectPosterior: curves must be True or False, got {self.curves!r}.")
+        for name in ("curves", "interactions"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_):
+                raise Grip2Error(f"EffectPosterior: {name} must be True or False, got {value!r}.")
 
 
 def _unit_weights(probability: np.ndarray) -> np.ndarray:
     """(units,) the probability that any member acts."""
     return np.asarray(np.minimum(1.0, sum(probability[1:], start=probability[0])))
+
+
+def _agreement(disagreement: np.ndarray) -> tuple[str, ...]:
+    """What to tell of units on which the chains of the sampler disagree."""
+    torn = int(np.count_nonzero(disagreement > DISAGREEMENT))
+    if not torn:
+        return ()
+    return (
+        f"The chains of the sampler disagree on {torn} of {len(disagreement)} units (probabilities that differ by more than "
+        f"{DISAGREEMENT:g}); averages are used.",
+    )

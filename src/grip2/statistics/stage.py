@@ -31,6 +31,7 @@ class StageFit:
     unit_weights: np.ndarray  # (units,) from 0 to 1: how sure it is that a unit acts
     penalties: tuple[float, ...] = ()
     held_out_share: float = 0.0  # of the variance or deviance of y
+    notes: tuple[str, ...] = ()  # what a reader should know of this fit
 
     @property
     def outputs(self) -> np.ndarray:

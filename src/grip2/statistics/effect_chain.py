@@ -1,0 +1,187 @@
+"""A chain of the sampler of `EffectPosterior`: sweeps, joint moves, and draws of everything that sweeps hold fixed.
+
+How many columns and pairs act, through which functions, how large effects and noise are: all of it is drawn along with the
+effects, and nothing is left to set.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior, nothing_acts, refresh, sweep
+from grip2.statistics.basis import FUNCTIONS
+from grip2.statistics.effect_model import SETS, EffectModel
+from grip2.statistics.effect_moves import EffectMoves
+from grip2.statistics.pair_screen import PRODUCTS_OF_KIND
+
+SWEEPS_PER_ROUND = 4  # between two draws of noise, effect variances and shares, and two joint moves
+REFRESH_ROUNDS = 20  # correlations with the residual are computed anew this often: rounding errors add up
+# Prior scale of the variance of effects, times 1/n of the response's variance: about three standard errors of an effect.
+EFFECT_VARIANCES = 10.0
+# The prior of the noise is worth this many rows; a priori at most one column acts for every ten rows, because with more
+# basis functions than rows everything could be fitted.
+NOISE_ROWS = 2.0
+ROWS_PER_ACTING_COLUMN = 10.0
+LEAST_NOISE = 1e-6  # share of the response's variance
+LEAST_PRIOR = 1e-6
+# Burn-in begins as if a table had no more rows than this, so that chains do not stick where they begin.
+TEMPERED_ROWS = 2000.0
+_EXTREME = 30.0  # a latent mean further from zero than this is taken to be this far
+
+
+class Noise(ABC):
+    """What lies between the sum of all effects and the response."""
+
+    @abstractmethod
+    def draw(self, terms: EffectTerms, state: EffectState, rng: np.random.Generator) -> float:
+        """Draw it anew, given all effects; returns the variance of the noise."""
+
+    @abstractmethod
+    def constant(self) -> float:
+        """Mean over all draws so far of what is added to the sum of the effects."""
+
+
+class MeasurementNoise(Noise):
+    """Normal noise of unknown variance around a standardised response of ``n`` rows."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def draw(self, terms: EffectTerms, state: EffectState, rng: np.random.Generator) -> float:
+        unexplained = 1.0 - float(state.effects @ (terms.correlation + state.residual))
+        shape = 0.5 * (self._n + NOISE_ROWS)
+        return float((max(unexplained, LEAST_NOISE) * self._n + NOISE_ROWS) / (2.0 * rng.gamma(shape)))
+
+    def constant(self) -> float:
+        return 0.0
+
+
+class ProbitNoise(Noise):
+    """Labels 0/1 are the signs of latent measurements with noise of variance 1, drawn along with the effects.
+
+    Albert and Chib, "Bayesian analysis of binary and polychotomous response data" (1993).
+    """
+
+    def __init__(self, labels: np.ndarray, values: np.ndarray) -> None:
+        self._sign = np.where(labels > 0, 1.0, -1.0)
+        self._values = values  # (size, rows) the standardised columns of the model
+        share = np.clip(labels.mean(), 0.5 / len(labels), 1 - 0.5 / len(labels))
+        self._intercept = float(ndtri(share))
+        self._intercepts: list[float] = []
+
+    def draw(self, terms: EffectTerms, state: EffectState, rng: np.random.Generator) -> float:
+        n, used = len(self._sign), np.flatnonzero(state.effects)
+        fitted = state.effects[used].astype(np.float32) @ self._values[used]
+        towards = np.clip(self._sign * (fitted + self._intercept), -_EXTREME, _EXTREME)
+        # A normal number with mean ``towards`` that is positive.
+        latent = self._sign * (towards - ndtri(rng.random(n) * ndtr(towards)))
+        self._intercept = float((latent - fitted).mean() + rng.standard_normal() / np.sqrt(n))
+        self._intercepts.append(self._intercept)
+        terms.correlation[: len(self._values)] = self._values @ (latent - self._intercept).astype(np.float32) / n
+        refresh(terms, state)
+        return 1.0
+
+    def constant(self) -> float:
+        return float(np.mean(self._intercepts[len(self._intercepts) // 5 :]))
+
+
+class Draws(NamedTuple):
+    """What a chain found after its burn-in."""
+
+    probability: np.ndarray  # (members, units) mean probability that the unit acts through the member
+    effects: np.ndarray  # (size,) means
+    constant: float  # added to their sum
+    samples: tuple[tuple[np.ndarray, np.ndarray], ...]  # after every round: which effects are not zero, and these
+
+
+@dataclass(eq=False)
+class Chain:
+    """The state of one chain."""
+
+    terms: EffectTerms
+    moves: EffectMoves
+    n: int
+    all_pairs: int
+    noise_model: Noise
+    rng: np.random.Generator
+    state: EffectState = field(init=False)
+    noise: float = field(init=False, default=1.0)
+    variances: np.ndarray = field(init=False)
+    shares: np.ndarray = field(
+        init=False
+    )  # (2, 1 + sets) of columns that do not act and of sets; outside, inside of pairs
+    pair_share: float = field(init=False)  # of pairs that act
+    kind_shares: np.ndarray = field(init=False)  # (kinds,) of products among them
+
+    @classmethod
+    def of(cls, model: EffectModel, response: int, noise: Noise, rng: np.random.Generator) -> Chain:
+        terms = model.terms(response)
+        return cls(terms, EffectMoves(terms), model.n_rows, model.all_pairs, noise, rng)
+
+    def __post_init__(self) -> None:
+        self.state = nothing_acts(self.terms)
+        self.variances = np.full(FUNCTIONS + 1, EFFECT_VARIANCES / self.n)
+        self.shares = np.tile(np.array([0.9, *[0.1 / len(SETS)] * len(SETS)]), (2, 1))
+        self.pair_share = 1.0 / max(1, self.all_pairs)
+        self.kind_shares = PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum()
+
+    def run(self, rounds: int, burn_in: int) -> Draws:
+        """So many rounds of several sweeps, the first of which are discarded."""
+        units, members = len(self.state.acting), len(self.terms.place)
+        probability, visits, effects = np.zeros((units, members)), np.zeros(units), np.zeros(len(self.state.effects))
+        samples = []
+        everyone = np.tile(np.arange(len(self.state.chosen) + len(self.state.pair)), (SWEEPS_PER_ROUND, 1))
+        self.noise = self.noise_model.draw(self.terms, self.state, self.rng)
+        for k in range(rounds):
+            if k % REFRESH_ROUNDS == 0:
+                refresh(self.terms, self.state)
+            # From few rows to all of them, in the first three quarters of the burn-in.
+            left = max(0.0, 1.0 - k / max(1.0, 0.75 * burn_in)) if burn_in else 0.0
+            prior = self._prior(min(1.0, TEMPERED_ROWS / self.n) ** left)
+            sums = sweep(self.terms, self.state, self.rng.permuted(everyone, axis=1), prior, self.rng)
+            self.moves.move(self.state, prior, self.rng)
+            self._draw_fixed()
+            if k >= burn_in:
+                probability += sums.probability
+                visits += sums.visits
+                effects += sums.effects
+                used = np.flatnonzero(self.state.effects)
+                samples.append((used, self.state.effects[used]))
+        kept = SWEEPS_PER_ROUND * max(1, rounds - burn_in)
+        mean = (probability / np.maximum(visits, 1.0)[:, None]).T
+        return Draws(mean, effects / kept, self.noise_model.constant(), tuple(samples))
+
+    def _prior(self, tempered: float) -> Prior:
+        log_pair = np.log([1.0 - self.pair_share, *(self.pair_share * self.kind_shares / PRODUCTS_OF_KIND)])
+        return Prior(tempered * self.n / self.noise, self.variances, np.log(self.shares), log_pair)
+
+    def _draw_fixed(self) -> None:
+        """Noise, sizes of effects, and shares, given which terms act and how."""
+        terms, state, n, rng = self.terms, self.state, self.n, self.rng
+        of_columns = state.effects[terms.place]  # (members, p, functions)
+        act = np.flatnonzero(state.pair)
+        of_pairs = state.effects[terms.pair_place[act]]
+        acting = np.array([*np.count_nonzero(of_columns, axis=(0, 1)), np.count_nonzero(of_pairs)])
+        squares = np.array([*(of_columns**2).sum(axis=(0, 1)), (of_pairs**2).sum()])
+        spread = 0.5 * squares + 0.5 * EFFECT_VARIANCES / n
+        self.variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), 0.01 / n, 10.0)
+        has_functions = (terms.place != len(terms.gram) - 1).any(axis=(0, 2))
+        inside = state.in_pairs[terms.unit] > 0
+        for h, idle in enumerate((max(1.0, ROWS_PER_ACTING_COLUMN * len(terms.unit) / n), 1.0)):
+            counts = np.bincount(state.chosen[has_functions & (inside == bool(h))], minlength=len(SETS) + 1)
+            in_advance = np.array([idle, *[1.0 / len(SETS)] * len(SETS)])  # columns, as if counted
+            self.shares[h] = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
+        if self.all_pairs:
+            idle = max(1.0, ROWS_PER_ACTING_COLUMN * self.all_pairs / n)
+            share = float(rng.beta(1.0 + len(act), idle + self.all_pairs - len(act)))
+            self.pair_share = min(max(share, LEAST_PRIOR**2), 0.5)
+            kinds = terms.pair_kind[act, (state.pair[act] - 1) % terms.pair_place.shape[-1]]
+            counts = np.bincount(kinds, minlength=len(PRODUCTS_OF_KIND))
+            in_advance = PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum()
+            self.kind_shares = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
+        self.noise = self.noise_model.draw(terms, state, rng)

@@ -1,0 +1,94 @@
+"""The model of `EffectPosterior` for one table: its columns, single effects and screened pairs, and their moments.
+
+Pairs are screened twice: against what single effects leave of the response, and against what these and the first pairs leave,
+so that main effects do not hide pairs and strong pairs do not hide weak ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grip2.engine.effect_sweeps import EffectTerms
+from grip2.statistics.basis import FUNCTIONS, Basis, SideFunctions
+from grip2.statistics.effect_design import COLUMNS_MAX, EffectColumns, EffectMoments, main_columns, moments_of
+from grip2.statistics.pair_screen import PRODUCTS, PairTerms, count_pairs, screen_pairs
+from grip2.units import Layout
+
+# Pairs in the model, at most, and multiplications that their moments may take.
+PAIRS_MAX = 500
+MOMENTS_WORK = 1.5e11
+FIRST_SCREEN = 0.6  # of the pairs are found in the first screening
+
+# Which basis functions act: every set of them but the empty one.
+SETS = np.array([used for used in itertools.product([0, 1], repeat=FUNCTIONS) if any(used)], dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class EffectModel:
+    """Columns and moments for one or several responses, and how many pairs there are of which some were screened."""
+
+    columns: EffectColumns
+    moments: EffectMoments
+    n_rows: int
+    all_pairs: int
+
+    def terms(self, response: int) -> EffectTerms:
+        """What the sampler works on, for one of the responses."""
+        absent = self.moments.size - 1
+        units, pairs = self.columns.layout.units, self.columns.pairs
+        return EffectTerms(
+            self.moments.gram,
+            self.moments.correlation[response].copy(),
+            self.columns.place(absent),
+            SETS,
+            units.of_column,
+            self.columns.pair_place(absent),
+            pairs.kind,
+            units.of_column[np.stack([pairs.left, pairs.right], axis=1)],
+        )
+
+    def prediction(self, Z: np.ndarray, effects: np.ndarray) -> np.ndarray:
+        """(rows,) of effects (size,) on the columns of the model."""
+        return self.moments.prediction(Z, self.columns, effects)
+
+
+def fit_model(
+    Z: np.ndarray,
+    layout: Layout,
+    Y: np.ndarray,
+    *,
+    curves: bool,
+    interactions: bool,
+    left_by: Callable[[EffectModel, int], np.ndarray],
+    rng: np.random.Generator,
+) -> EffectModel:
+    """The model of the columns ``Z`` (rows, members p) for the standardised responses ``Y`` (rows, responses).
+
+    ``left_by``: what a short fit of a model leaves of one of the responses, (rows,).
+    """
+    n, responses = Y.shape
+    basis = Basis.fit(Z)
+    side = SideFunctions.fit(Z, basis)
+    all_pairs = count_pairs(layout) if interactions else 0
+    per_pair = PRODUCTS * layout.members**2
+    room = min(COLUMNS_MAX, max(1000, int(np.sqrt(MOMENTS_WORK / n))))
+    for_pairs = min(PAIRS_MAX, all_pairs, room // (2 * per_pair))
+    main = main_columns(Z, layout, Y, basis, curves=curves, most=COLUMNS_MAX - for_pairs * per_pair)
+    for_pairs = min(PAIRS_MAX, all_pairs, max(for_pairs, (room - len(main[0])) // per_pair))
+    columns = EffectColumns(layout, basis, side, *main, PairTerms.none())
+    model = EffectModel(columns, moments_of(Z, Y, columns, len(main[0]) + for_pairs * per_pair + 1), n, all_pairs)
+    for share in (FIRST_SCREEN, 1.0) if for_pairs else ():
+        known, most = columns.pairs, round(share * for_pairs)
+        pairs = known
+        for response in range(responses):
+            new = screen_pairs(Z, layout, side, left_by(model, response), for_pairs, rng).without(pairs)
+            # The responses share the room that is left.
+            part = len(known) + (most - len(known)) * (response + 1) // responses
+            pairs = pairs.joined(new.first(slice(0, max(0, part - len(pairs)))))
+        columns = EffectColumns(layout, basis, side, *main, pairs)
+        model = EffectModel(columns, moments_of(Z, Y, columns, model.moments.size, model.moments), n, all_pairs)
+    return model
