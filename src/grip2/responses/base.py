@@ -120,8 +120,8 @@ class Response(ABC):
         """
         return self.contrasts
 
-    def outputs_of_latent(self, latent: np.ndarray) -> np.ndarray:
-        """(rows, outputs) of latent means (rows, contrasts) of probit models, where there are `latent_labels`."""
+    def outputs_of_chances(self, chances: np.ndarray) -> np.ndarray:
+        """(rows, outputs) for given chances (rows, contrasts) of a label 1, where there are `latent_labels`."""
         raise NotImplementedError
 
     def __len__(self) -> int:

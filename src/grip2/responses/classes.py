@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, log_ndtr, softmax
+from scipy.special import expit, logit, softmax
 
 from grip2.errors import Grip2Error
 from grip2.responses.base import Response
@@ -123,8 +123,8 @@ class TwoClasses(_Classes):
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
         return np.asarray(expit(outputs))
 
-    def outputs_of_latent(self, latent: np.ndarray) -> np.ndarray:
-        return np.asarray(log_ndtr(latent) - log_ndtr(-latent))
+    def outputs_of_chances(self, chances: np.ndarray) -> np.ndarray:
+        return np.asarray(logit(chances))
 
     def indicators(self) -> np.ndarray:
         return self.y[:, None]
@@ -158,8 +158,8 @@ class SeveralClasses(_Classes):
     def mean_of(self, outputs: np.ndarray) -> np.ndarray:
         return np.asarray(softmax(outputs, axis=1))
 
-    def outputs_of_latent(self, latent: np.ndarray) -> np.ndarray:
-        return np.asarray(log_ndtr(latent))
+    def outputs_of_chances(self, chances: np.ndarray) -> np.ndarray:
+        return np.asarray(np.log(chances))
 
     def indicators(self) -> np.ndarray:
         return np.asarray((self.y[:, None] == np.arange(len(self.names))).astype(float))

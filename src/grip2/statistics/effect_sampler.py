@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from grip2.standardise import standardise
 from grip2.statistics.augmented import shared_among_threads, threads_for
@@ -23,8 +24,10 @@ SWEEPS = 800  # of all chains together
 CHAINS = 4
 BURN_IN = 0.2  # share of the sweeps of a chain
 SCREENING_ROUNDS = 12
-# Labels are modelled by latent measurements if the columns of the model, for all rows, have at most so many entries.
+# Labels are modelled by latent measurements if the columns of the model, for all rows, have at most so many entries; those of
+# longer tables are taken for measurements, which loses little where a label says little.
 LATENT_ENTRIES = 60_000_000
+LEAST_CHANCE = 1e-3
 
 
 class EffectFit(NamedTuple):
@@ -41,6 +44,9 @@ class Posterior:
 
     model: EffectModel
     draws: tuple[tuple[Draws, ...], ...]  # for every response, of every chain
+    means: np.ndarray  # (responses,) of the responses
+    deviations: np.ndarray  # (responses,)
+    latent: bool  # predictions are those of latent measurements, of which labels are the signs
 
     def probability(self, response: int) -> np.ndarray:
         """(members, units) that a unit acts through a member: the mean over chains."""
@@ -52,10 +58,16 @@ class Posterior:
         return np.asarray(np.ptp(by_chain, axis=0).max(axis=0))
 
     def prediction(self, Z: np.ndarray, response: int) -> np.ndarray:
-        """(rows,) of the mean effects, for a standardised response; latent for labels."""
+        """(rows,) of the mean effects, for a standardised or a latent response."""
         effects = np.mean([each.effects for each in self.draws[response]], axis=0)
         constant = np.mean([each.constant for each in self.draws[response]])
         return np.asarray(self.model.prediction(Z, effects) + constant)
+
+    def chances(self, Z: np.ndarray, response: int) -> np.ndarray:
+        """(rows,) of a label 1."""
+        found = self.prediction(Z, response)
+        found = ndtr(found) if self.latent else self.means[response] + self.deviations[response] * found
+        return np.clip(found, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
 
 
 def fit_effects(
@@ -121,10 +133,11 @@ def sample_posterior(
             rng=rng,
         )
         rounds = max(1, -(-sweeps // (SWEEPS_PER_ROUND * chains)))
-        values = model.moments.standardised(Z, model.columns) if labels else np.zeros((0, 0))
+        latent = labels and len(Z) * len(model.columns) <= LATENT_ENTRIES
+        values = model.moments.standardised(Z, model.columns) if latent else np.zeros((0, 0))
 
         def noise(response: int) -> Noise:
-            return ProbitNoise(np.asarray(responses[response]), values) if labels else MeasurementNoise(len(Z))
+            return ProbitNoise(np.asarray(responses[response]), values) if latent else MeasurementNoise(len(Z))
 
         runs = [
             Chain.of(model, response, noise(response), own)
@@ -132,12 +145,9 @@ def sample_posterior(
             for own in rng.spawn(chains)
         ]
         drawn = shared_among_threads(lambda chain: chain.run(rounds, int(BURN_IN * rounds)), runs)
-    return Posterior(model, tuple(tuple(drawn[k : k + chains]) for k in range(0, len(drawn), chains)))
-
-
-def fits_in_memory(rows: int, size: int) -> bool:
-    """May labels of so many rows be modelled by latent measurements?"""
-    return rows * size <= LATENT_ENTRIES
+    by_response = tuple(tuple(drawn[k : k + chains]) for k in range(0, len(drawn), chains))
+    given = np.array(responses)
+    return Posterior(model, by_response, given.mean(axis=1), given.std(axis=1), latent)
 
 
 def _first_look(model: EffectModel, Z: np.ndarray, response: int, rng: np.random.Generator) -> np.ndarray:

@@ -120,7 +120,7 @@ class EffectPosterior(Statistic, Stage):
         )
         every = range(len(own.contrasts))
         probability = np.asarray(np.sum([found.probability(k) for k in every], axis=0))
-        outputs = response.outputs_of_latent(np.column_stack([found.prediction(Z, k) for k in every]))
+        outputs = response.outputs_of_chances(np.column_stack([found.chances(Z, k) for k in every]))
         told = _agreement(np.max([found.disagreement(k) for k in every], axis=0))
         return StageFit(probability, response, outputs, 1.0, _unit_weights(probability), notes=told)
 
