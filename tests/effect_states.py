@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from scipy.stats import t as student
@@ -33,7 +32,6 @@ class Problem:
     def absent(self):
         return len(self.terms.gram) - 1
 
-    @cache
     def evidence(self, active):
         """Log marginal likelihood of acting columns, each with its slab variance, beyond that of none."""
         if not active:
@@ -121,7 +119,7 @@ def exact_probabilities(problem, *, tied=True, heredity=True):
         ]
         for q in range(len(terms.pair_units))
     ]
-    found, total = np.zeros((members, units)), 0.0
+    found, total, known = np.zeros((members, units)), 0.0, {}
     for mains in itertools.product(*of_main):
         of_mains = [set() for _ in range(units)]
         for j, (_, member, _) in enumerate(mains):
@@ -145,7 +143,10 @@ def exact_probabilities(problem, *, tied=True, heredity=True):
             active = [part for _, _, active in mains for part in active] + [
                 part for _, _, own in acting for part in own
             ]
-            weight = np.exp(log_weight + problem.evidence(tuple(sorted(active))))
+            active = tuple(sorted(active))
+            if active not in known:
+                known[active] = problem.evidence(active)
+            weight = np.exp(log_weight + known[active])
             total += weight
             for unit, used in enumerate(through):
                 for member in used:

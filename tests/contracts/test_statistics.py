@@ -345,13 +345,13 @@ def test_unequal_starting_weights_are_caught(monkeypatch, name):
 @pytest.mark.parametrize("name", ["effects", "staged"])
 def test_unequal_probabilities_are_caught(monkeypatch, name):
     """The broken twin of the model of effects, alone and in `Staged`: the first member counts half as much again."""
-    sample = effect_sampler._sample
+    run_chains = effect_sampler._run_chains
 
     def favouring_the_first(*arguments):
-        draws = sample(*arguments)
-        return draws._replace(probability=draws.probability * [[1.5], [1.0]])
+        favour = [[1.5], [1.0]]
+        return [draws._replace(probability=draws.probability * favour) for draws in run_chains(*arguments)]
 
-    monkeypatch.setattr(effect_sampler, "_sample", favouring_the_first)
+    monkeypatch.setattr(effect_sampler, "_run_chains", favouring_the_first)
     wins = many_null_wins(name)
     assert not is_balanced(wins), wins
 
