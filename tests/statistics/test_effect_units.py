@@ -13,9 +13,10 @@ from tests.members import table_of
 from grip2.engine.effect_sweeps import Prior
 from grip2.standardise import standardise
 from grip2.statistics import EffectPosterior
-from grip2.statistics import effect_sampler as module
+from grip2.statistics import effect_model as module
 from grip2.statistics.basis import FUNCTIONS, Basis
 from grip2.statistics.effect_design import main_columns
+from grip2.statistics.effect_sampler import fit_effects
 from grip2.units import Units
 
 RNG = np.random.default_rng
@@ -30,7 +31,8 @@ def problem(copies=2, seed=5):
     Xks = [0.7 * X + 0.7 * rng.standard_normal((N, 4)) for _ in range(copies)]
     y = standardise(0.25 * X[:, 0] + 0.15 * X[:, 1] + rng.standard_normal(N))
     Z, layout = table_of(X, *Xks, units=Units(np.array([0, 0, 1, 1])))
-    terms = module._Model.of(Z, layout, y, curves=False, interactions=False, rng=RNG(0)).terms()
+    settings = {"curves": False, "interactions": False, "left_by": lambda model, response: y, "rng": RNG(0)}
+    terms = module.fit_model(Z, layout, y[:, None], **settings).terms(0)
     shares = np.log([[1 - STRAIGHT, STRAIGHT]] * 2)
     prior = Prior(N / NOISE, np.array([VARIANCE, 1.0]), shares, np.log([0.5, 0.5]))
     lines = terms._replace(place=np.ascontiguousarray(terms.place[:, :, :1]), sets=LINES)
@@ -96,7 +98,7 @@ def test_of_wide_tables_columns_are_kept_in_all_members(monkeypatch):
     X, *Xks = RNG(0).standard_normal((4, 200, 12))
     y = standardise(X[:, :2].sum(axis=1) + 0.5 * RNG(1).standard_normal(200))
     Z, layout = table_of(X, *Xks, units=Units(np.arange(12) // 3))
-    function, column = main_columns(Z, layout, y, Basis.fit(Z), curves=True, most=4 * 21)
+    function, column = main_columns(Z, layout, y[:, None], Basis.fit(Z), curves=True, most=4 * 21)
     there = np.zeros((FUNCTIONS, 4, 12), dtype=bool)
     there[function, column // 12, column % 12] = True
     assert len(function) <= 4 * 21
@@ -104,6 +106,6 @@ def test_of_wide_tables_columns_are_kept_in_all_members(monkeypatch):
     assert there[0, 0, :2].all()
     assert there[1:].any()
     monkeypatch.setattr(module, "COLUMNS_MAX", 4 * 21)
-    fit = module.fit_effects(Z, layout, y, rng=RNG(0), sweeps=100, interactions=False)
+    fit = fit_effects(Z, layout, y, rng=RNG(0), sweeps=100, interactions=False)
     assert fit.probability[0, 0] > 0.95
     assert np.delete(fit.probability.ravel(), 0).max() < 0.5

@@ -17,9 +17,10 @@ from grip2.responses import Measurement, response_from
 from grip2.standardise import standardise
 from grip2.statistics import EffectPosterior, LassoCoefficient
 from grip2.statistics import effect_design as design
-from grip2.statistics import effect_sampler as module
+from grip2.statistics import effect_model as module
 from grip2.statistics.basis import FUNCTIONS, Basis
-from grip2.statistics.effect_sampler import fit_effects
+from grip2.statistics.effect_model import fit_model
+from grip2.statistics.effect_sampler import fit_effects, sample_posterior
 from grip2.statistics.stage import held_out_share
 from grip2.symmetry import draw_order, shuffled, unshuffled
 from grip2.units import Units
@@ -39,7 +40,8 @@ def small_terms(n=60, p=2, seed=0):
     Xk = 0.7 * X + 0.7 * rng.standard_normal((n, p))
     y = standardise(0.2 * X[:, 0] + 0.2 * np.abs(X[:, 0]) + rng.standard_normal(n))
     Z, layout = table_of(X, Xk)
-    terms = module._Model.of(Z, layout, y, curves=True, interactions=False, rng=RNG(0)).terms()
+    settings = {"curves": True, "interactions": False, "left_by": lambda model, response: y, "rng": RNG(0)}
+    terms = fit_model(Z, layout, y[:, None], **settings).terms(0)
     functions = Basis.fit(Z).evaluate(Z)
     values = np.zeros((n, len(terms.gram)))
     for member, j, k in itertools.product(range(2), range(p), range(FUNCTIONS)):
@@ -123,7 +125,7 @@ def signal_table(kind, n=1200, p=60, acting=12, seed=0):
 @pytest.mark.parametrize("kind", SIGNALS)
 def test_sums_of_single_effects_are_found(kind):
     X, Xk, y, truth = signal_table(kind)
-    part = fit_effects(*table_of(X, Xk), standardise(y), rng=RNG(0))
+    part = fit_effects(*table_of(X, Xk), standardise(y), rng=RNG(0), interactions=False)
     W = contrast(part.probability)
     found = power(knockoff_threshold(W, 0.1) <= W, truth)
     assert found >= 0.9
@@ -134,7 +136,7 @@ def test_sums_of_single_effects_are_found(kind):
 
 def test_straight_lines_only():
     X, Xk, y, _ = signal_table("absolute values")
-    blind = fit_effects(*table_of(X, Xk), standardise(y), rng=RNG(0), curves=False)
+    blind = fit_effects(*table_of(X, Xk), standardise(y), rng=RNG(0), curves=False, interactions=False)
     assert explained(blind, standardise(y)) < 0.05
     assert blind.probability.max() < 0.5
 
@@ -146,8 +148,8 @@ def test_permuted_members_permute_their_probabilities(copies, per_unit):
     tables = (X, Xk, *RNG(3).standard_normal((copies - 1, 300, 20)))
     order = draw_order(len(units), 1 + copies, RNG(4))
     moved = shuffled(tables, units, order)
-    one = fit_effects(*table_of(*tables, units=units), y, rng=RNG(0), sweeps=200)
-    other = fit_effects(moved.standardised(), moved.layout, y, rng=RNG(0), sweeps=200)
+    one = fit_effects(*table_of(*tables, units=units), y, rng=RNG(0), sweeps=200, interactions=False)
+    other = fit_effects(moved.standardised(), moved.layout, y, rng=RNG(0), sweeps=200, interactions=False)
     np.testing.assert_allclose(unshuffled(other.probability, order), one.probability, atol=1e-3)
     np.testing.assert_allclose(other.residual, one.residual, atol=2e-3)
     assert explained(other, y) == pytest.approx(explained(one, y), abs=1e-3)
@@ -162,7 +164,9 @@ def test_members_of_null_units_win_alike(copies, per_unit, bound):
     for seed in range(40):
         tables = RNG([seed, 6]).standard_normal((1 + copies, 100, 20))
         y = standardise(RNG([seed, 7]).standard_normal(100))
-        strength = fit_effects(*table_of(*tables, units=units), y, rng=RNG(seed), sweeps=40).probability
+        strength = fit_effects(
+            *table_of(*tables, units=units), y, rng=RNG(seed), sweeps=20, chains=1, interactions=False
+        ).probability
         wins += int((strength[0] > strength[1:].max(axis=0)).sum())
         leaning += int((1.01 * strength[0] + 0.01 > strength[1:].max(axis=0)).sum())
     fair = 40 * len(units) / (1 + copies)
@@ -199,7 +203,7 @@ def test_of_wide_tables_the_columns_that_promise_most_take_part(monkeypatch):
     X, Xk, y, truth = signal_table("absolute values", p=80)
     (Z, layout), y = table_of(X, Xk), standardise(y)
     # Of 960: two thirds of the room for lines, the rest for the curves of ten columns.
-    function, column = design.main_columns(Z, layout, y, Basis.fit(Z), curves=True, most=300)
+    function, column = design.main_columns(Z, layout, y[:, None], Basis.fit(Z), curves=True, most=300)
     there = np.zeros((FUNCTIONS, 2, 80), dtype=bool)
     there[function, column // 80, column % 80] = True
     assert there[0].all()
@@ -228,7 +232,7 @@ def test_columns_of_two_values_and_constant_ones():
     assert part.probability[0, :4].min() > 0.95
     assert np.delete(part.probability, np.arange(4)).max() < 0.3
     assert not part.probability[:, 11].any()
-    function, column = design.main_columns(Z, layout, y, Basis.fit(Z), curves=True, most=1000)
+    function, column = design.main_columns(Z, layout, y[:, None], Basis.fit(Z), curves=True, most=1000)
     assert not function.any()
     assert column.tolist() == [*range(11), *range(12, 23)]
 
@@ -277,14 +281,14 @@ def test_heavy_tails_do_not_spoil_predictions(seed):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes(classes):
-    X, Xk, y, truth = signal_table("absolute values", n=2000)
+    X, Xk, y, truth = signal_table("absolute values", n=2000, p=20, acting=6)
     y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
-    W = EffectPosterior().importance(X, Xk, y, rng=RNG(0), task="classification").W
+    W = EffectPosterior(sweeps=200).importance(X, Xk, y, rng=RNG(0), task="classification").W
     assert power(knockoff_threshold(W, 0.1) <= W, truth) >= 0.9
     rows = np.arange(1600)
     other = np.where(np.arange(2000) < 1600, y, y[::-1])  # rows that are not fitted are not looked at
     one, changed = (
-        EffectPosterior(sweeps=200, curves=False).fit_stage(
+        EffectPosterior(sweeps=40, curves=False).fit_stage(
             *table_of(X, Xk), response_from(labels, "classification"), rng=RNG(0), fit_rows=rows
         )
         for labels in (y, other)
@@ -293,17 +297,17 @@ def test_classes(classes):
 
 
 def test_classes_are_scored_one_against_the_rest():
-    """Probabilities are those of each 0/1 label taken for a measurement, summed; two classes have one label."""
+    """Probabilities are those of the label of each class, summed; two classes have one label."""
     X, Xk, y, _ = signal_table("lines", n=300, p=6, acting=2)
     members = members_of(X, Xk)
     Z = members.standardised(np.float32)
     for cuts in ([0.5], [0.3, 0.6]):
-        labels = np.digitize(y, np.quantile(y, cuts))
-        response = response_from(labels, "classification")
+        classes = np.digitize(y, np.quantile(y, cuts))
+        response = response_from(classes, "classification")
         found = EffectPosterior(sweeps=40)._importance(members, response, rng=RNG(0), progress=None)
-        rng, expected = RNG(0), np.zeros((2, 6))
-        for k in [1] if len(cuts) == 1 else [0, 1, 2]:
-            expected += fit_effects(Z, members.layout, (labels == k).astype(float), rng=rng, sweeps=40).probability
+        labels = [(classes == k).astype(float) for k in ([1] if len(cuts) == 1 else [0, 1, 2])]
+        posterior = sample_posterior(Z, members.layout, labels, rng=RNG(0), labels=True, sweeps=40)
+        expected = sum(posterior.probability(k) for k in range(len(labels)))
         np.testing.assert_allclose(found.scores, expected, rtol=1e-6)
 
 
