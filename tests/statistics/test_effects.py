@@ -281,7 +281,7 @@ def test_heavy_tails_do_not_spoil_predictions(seed):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes(classes):
-    X, Xk, y, truth = signal_table("absolute values", n=2000, p=20, acting=6)
+    X, Xk, y, truth = signal_table("absolute values", n=2000, p=30)
     y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
     W = EffectPosterior(sweeps=200).importance(X, Xk, y, rng=RNG(0), task="classification").W
     assert power(knockoff_threshold(W, 0.1) <= W, truth) >= 0.9
