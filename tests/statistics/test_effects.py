@@ -1,4 +1,4 @@
-"""The Bayesian model of single effects: its sampler against enumeration, what it finds, symmetry; pairs have a file of their own."""
+"""The Bayesian model of single effects: its sampler against enumeration, what it finds, symmetry; pairs have their own file."""
 
 from __future__ import annotations
 
