@@ -25,7 +25,7 @@ from grip2.engine.mlp import Layer, initialise
 from grip2.errors import Grip2Error
 from grip2.responses import response_from, times_and_events
 from grip2.result import Importance
-from grip2.statistics import Ensemble, FromEstimator, Statistic, effect_sampler
+from grip2.statistics import Ensemble, FromEstimator, Statistic, effect_chain
 from grip2.statistics.registry import STATISTICS, WRAPPERS
 from grip2.symmetry import Members, shuffled
 from grip2.units import Units
@@ -345,13 +345,13 @@ def test_unequal_starting_weights_are_caught(monkeypatch, name):
 @pytest.mark.parametrize("name", ["effects", "staged"])
 def test_unequal_probabilities_are_caught(monkeypatch, name):
     """The broken twin of the model of effects, alone and in `Staged`: the first member counts half as much again."""
-    sample = effect_sampler._sample
+    run = effect_chain.Chain.run
 
-    def favouring_the_first(*arguments):
-        draws = sample(*arguments)
+    def favouring_the_first(self, *arguments):
+        draws = run(self, *arguments)
         return draws._replace(probability=draws.probability * [[1.5], [1.0]])
 
-    monkeypatch.setattr(effect_sampler, "_sample", favouring_the_first)
+    monkeypatch.setattr(effect_chain.Chain, "run", favouring_the_first)
     wins = many_null_wins(name)
     assert not is_balanced(wins), wins
 

@@ -225,7 +225,7 @@ def test_no_choice_changes_when_pairs_are_swapped(monkeypatch, task):
 @pytest.mark.parametrize(("n", "p"), [(2, 3), (3, 3), (5, 3), (3, 40)])
 def test_a_handful_of_rows(n, p, task, monkeypatch):
     """The last table is too wide for the Gram matrices of the first stage, whose limits are lowered for it."""
-    monkeypatch.setattr("grip2.statistics.effect_sampler.COLUMNS_MAX", 150)
+    monkeypatch.setattr("grip2.statistics.effect_model.COLUMNS_MAX", 150)
     monkeypatch.setattr("grip2.statistics.curve_lasso.GRAM_COLUMNS_MAX", 100)
     X, Xk = RNG(0).standard_normal((2, n, p))
     y = np.arange(n) % 2.0 if task == "classification" else X[:, 0]

@@ -238,12 +238,13 @@ def _pick(log_weight: np.ndarray, log_none: float, uniform: float) -> tuple[int,
         for s in range(options):
             log_weight[k, s] /= total
     ladder = 0.0
+    seen = np.zeros(members, np.bool_)  # weights may be minus infinity: a member must not come twice
     for _ in range(members):
-        k = 0
-        for other in range(1, members):
-            if top[other] > top[k]:
+        k = -1
+        for other in range(members):
+            if not seen[other] and (k < 0 or top[other] > top[k]):
                 k = other
-        top[k] = -np.inf
+        seen[k] = True
         for s in range(options):
             ladder += log_weight[k, s]
             if uniform < ladder:

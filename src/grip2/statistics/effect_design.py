@@ -164,6 +164,8 @@ def _promising(
 
 def _add_products(raw: np.ndarray, values: np.ndarray, old: int) -> None:
     """Add the products of all columns with those after the old ones."""
+    if not raw.shape[1]:
+        return
 
     def add(columns: slice) -> None:
         raw[:, columns] += values.T @ values[:, old:][:, columns]

@@ -42,12 +42,12 @@ class EffectMoves:
             if work > _WORK_MAX and len(units) > 1:
                 break  # which moves are made depends on what acts, which they do not change
             now.exchange(units, rng)
-        if len(self._edges):
-            one_acts = now.acts_once(self._edges[:, 0]) != now.acts_once(self._edges[:, 1])
-            # Which edges are tried does not depend on the state: those that cannot swap would do nothing.
-            tried = rng.random(len(self._edges)) < min(1.0, JOINT_MOST / max(1, len(state.chosen)))
-            for j, other in rng.permutation(self._edges[one_acts & tried]):
-                now.swap(int(j), int(other), rng)
+        # Which edges are tried, and when, must not depend on the state: a swap can make another one possible, so that those
+        # that are impossible at first are tried too. Otherwise columns with many neighbours would act too often.
+        tried = rng.random(len(self._edges)) < min(1.0, JOINT_MOST / max(1, len(state.chosen)))
+        for j, other in rng.permutation(self._edges[tried]).tolist():
+            if now.one_acts(j, other):
+                now.swap(j, other, rng)
 
     def _exchanges(self, now: _Moving, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
         """Single units in which two or more terms act, and pairs of acting units that are correlated or interact."""
@@ -99,6 +99,10 @@ class _Moving:
         """Of an exchange: the cube of the number of its terms, for every choice of members."""
         terms = float(self.state.acting[list(units)].sum())
         return float(len(self._terms.place)) ** len(units) * terms**3
+
+    def one_acts(self, j: int, other: int) -> bool:
+        """Does one of the units of two columns act, in one term, and the other not at all?"""
+        return bool(self.state.acting[self._terms.unit[j]] + self.state.acting[self._terms.unit[other]] == 1)
 
     def exchange(self, units: Sequence[int], rng: np.random.Generator) -> None:
         """Draw the members of the units anew, in all their terms."""

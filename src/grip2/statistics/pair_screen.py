@@ -91,6 +91,8 @@ def screen_pairs(
     left, right = _largest_covariances(
         Z[rows], layout, side, residual[rows], present[:functions], min(_SECOND_ROUND * most, count_pairs(layout))
     )
+    if not len(left):
+        return PairTerms.none()
     return _best_products(Z, layout, side, residual, present, left, right, most)
 
 

@@ -1,0 +1,154 @@
+"""Is a probability of `EffectPosterior` a probability? Tables are drawn from the prior of its model, and the sampler is run.
+
+    python benchmarks/posterior_calibration.py --tables 2000 --seconds 300
+
+Shares of columns and pairs that act, sizes of effects, noise, acting members and effects are all drawn from the prior; columns
+are normal and their copies correlate with them by 0.5. Tables whose response has a variance between 0.8 and 1.25 are kept,
+because the sampler standardises the response, and the prior is one of standardised responses: a choice made from the data
+leaves a posterior as it is. Of all units and members, the probability of acting is compared with how often they do, in ten
+bins. Writes ``results/posterior/README.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from grip2.standardise import standardise
+from grip2.statistics import effect_chain as prior
+from grip2.statistics.basis import FUNCTIONS, SIDES, Basis, SideFunctions
+from grip2.statistics.effect_model import SETS
+from grip2.statistics.effect_sampler import fit_effects
+from grip2.statistics.pair_screen import KIND_OF, PRODUCTS_OF_KIND
+from grip2.units import Layout, Units
+
+RESULTS = Path(__file__).parents[1] / "results" / "posterior"
+BINS = 10
+LIKENESS = 0.5  # correlation of a column and its copy
+KEPT = (0.8, 1.25)  # variances of responses
+
+
+class Drawn(NamedTuple):
+    """A table of all members, its response, and who acts."""
+
+    Z: np.ndarray  # (rows, members p)
+    layout: Layout
+    y: np.ndarray
+    acts: np.ndarray  # (members, units)
+
+
+def draw_table(n: int, p: int, rng: np.random.Generator) -> Drawn:
+    """One column per unit, one copy."""
+    X = rng.standard_normal((n, p))
+    copy = LIKENESS * X + np.sqrt(1 - LIKENESS**2) * rng.standard_normal((n, p))
+    Z, layout = standardise(np.hstack([X, copy])), Layout(2, Units.single(p))
+    basis = Basis.fit(Z)
+    main, sides = basis.evaluate(Z), SideFunctions.fit(Z, basis).evaluate(Z).astype(float)
+    while True:
+        y, acts = _draw_response(main, sides, p, rng)
+        if KEPT[0] < y.var() < KEPT[1]:
+            return Drawn(Z, layout, y, acts)
+
+
+def _draw_response(
+    main: np.ndarray, sides: np.ndarray, p: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    n, all_pairs = main.shape[1], p * (p - 1) // 2
+    noise = prior.NOISE_ROWS / (2 * rng.gamma(0.5 * prior.NOISE_ROWS))
+    variances = np.clip(0.5 * prior.EFFECT_VARIANCES / n / rng.gamma(0.5, size=FUNCTIONS + 1), 0.01 / n, 10.0)
+    in_advance = [1.0 / len(SETS)] * len(SETS)
+    outside, inside = (
+        rng.dirichlet([idle, *in_advance]) for idle in (max(1.0, prior.ROWS_PER_ACTING_COLUMN * p / n), 1.0)
+    )
+    pair_share = min(0.5, rng.beta(1.0, max(1.0, prior.ROWS_PER_ACTING_COLUMN * all_pairs / n)))
+    kinds = rng.dirichlet(PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum())
+    member, acts, in_pair = rng.integers(0, 2, p), np.zeros((2, p), dtype=bool), np.zeros(p, dtype=bool)
+    y = np.sqrt(noise) * rng.standard_normal(n)
+    of_product = (kinds / PRODUCTS_OF_KIND)[KIND_OF].ravel()
+    left, right = np.triu_indices(p, 1)
+    for q in np.flatnonzero(rng.random(all_pairs) < pair_share):
+        both = np.array([left[q], right[q]])
+        f, g = divmod(rng.choice(SIDES**2, p=of_product / of_product.sum()), SIDES)
+        columns = member[both] * p + both
+        product = standardise(sides[f, :, columns[0]] * sides[g, :, columns[1]])
+        y += np.sqrt(variances[-1]) * rng.standard_normal() * product
+        in_pair[both] = True
+    for j in range(p):
+        chosen = rng.choice(1 + len(SETS), p=inside if in_pair[j] else outside)
+        used = np.flatnonzero(SETS[chosen - 1]) if chosen else np.zeros(0, int)
+        y += (np.sqrt(variances[used]) * rng.standard_normal(len(used))) @ main[used, :, member[j] * p + j]
+        acts[member[j], j] = in_pair[j] or chosen > 0
+    return y, acts
+
+
+def predictions(n: int, p: int, seed: int, sweeps: int) -> tuple[np.ndarray, np.ndarray]:
+    """(2 p,) probabilities of all members of all units of one table, and who acts."""
+    drawn = draw_table(n, p, np.random.default_rng([seed, 71]))
+    fit = fit_effects(drawn.Z, drawn.layout, drawn.y, rng=np.random.default_rng([seed, 72]), sweeps=sweeps)
+    return fit.probability.ravel(), drawn.acts.ravel()
+
+
+class Bin(NamedTuple):
+    """Predictions between two probabilities."""
+
+    count: int
+    predicted: float  # mean
+    observed: float
+    error: float  # standard error of observed - predicted, from differences between tables
+
+
+def reliability(predicted: np.ndarray, acts: np.ndarray) -> list[Bin]:
+    """Ten bins of the predictions (tables, predictions)."""
+    found = []
+    for k in range(BINS):
+        inside = np.minimum((predicted * BINS).astype(int), BINS - 1) == k
+        count = int(inside.sum())
+        if not count:
+            found.append(Bin(0, np.nan, np.nan, np.nan))
+            continue
+        of_table = ((acts - predicted) * inside).sum(axis=1)
+        # Where few tables have predictions in a bin, the variance that the predictions themselves imply is the larger one.
+        spread = max((of_table**2).sum(), (predicted * (1 - predicted) * inside).sum())
+        found.append(Bin(count, predicted[inside].mean(), acts[inside].mean(), float(np.sqrt(spread)) / count))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", type=int, default=2000)
+    parser.add_argument("--rows", type=int, default=200)
+    parser.add_argument("--columns", type=int, default=8)
+    parser.add_argument("--sweeps", type=int, default=400)
+    parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so many seconds")
+    options = parser.parse_args()
+    began, found = time.perf_counter(), []
+    for seed in range(options.tables):
+        found.append(predictions(options.rows, options.columns, seed, options.sweeps))
+        if time.perf_counter() - began > options.seconds:
+            break
+    bins = reliability(np.stack([one for one, _ in found]), np.stack([acts for _, acts in found]))
+    lines = [
+        "# Probabilities of `EffectPosterior` against frequencies",
+        "",
+        f"{len(found):,} tables from the prior of the model ({options.rows} rows, {options.columns} columns and one copy, "
+        f"{options.sweeps} sweeps); `benchmarks/posterior_calibration.py` makes them.",
+        "",
+        "| probability | predictions | mean probability | acts | difference | standard error |",
+        "|---|---|---|---|---|---|",
+    ]
+    for k, one in enumerate(bins):
+        lines.append(
+            f"| {k / BINS:.1f} to {(k + 1) / BINS:.1f} | {one.count:,} | {one.predicted:.3f} | {one.observed:.3f} | "
+            f"{one.observed - one.predicted:+.3f} | {one.error:.3f} |"
+        )
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Sweeps and joint moves of the model of effects leave its posterior as it is: against enumeration of all states."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from tests.effect_states import (
+    EffectMoves,
+    Prior,
+    beyond,
+    chains,
+    default_prior,
+    exact_probabilities,
+    problem,
+    tables,
+)
+
+from grip2.engine.effect_sweeps import nothing_acts, refresh, sweep
+from grip2.standardise import standardise
+from grip2.statistics import effect_moves as module
+
+RNG = np.random.default_rng
+VARIANTS = {
+    "sweeps": {"rounds": 600},
+    "exchanges": {"rounds": 200, "exchanges": True},
+    "swaps": {"rounds": 600, "swaps": True},
+}
+
+
+@cache
+def with_pairs():
+    """Two units, of one column and of two, whose columns are correlated; two pairs. The first unit acts alone and in a pair."""
+    loadings = np.eye(3) + 0.6 * np.eye(3, k=1) + 0.6 * np.eye(3, k=2)
+    Z = tables(80, [0, 1, 1], 1, 3, loadings, likeness=0.7)
+    y = 0.3 * Z[:, 0] + 0.3 * Z[:, 0] * Z[:, 1] + RNG(6).standard_normal(80)
+    return problem(Z, y, [0, 1, 1], pairs=[(0, 1), (0, 2)], curved=[0], noise=1.2)
+
+
+@cache
+def exact_with_pairs(**broken):
+    return exact_probabilities(with_pairs(), **broken)
+
+
+@cache
+def star(strengths=(0.3,) * 5):
+    """Five units, one of which is correlated with all others; correlations of originals with the response; few act."""
+    loadings = np.sqrt(1 - 0.45**2) * np.eye(5)
+    loadings[0] = [1, 0.45, 0.45, 0.45, 0.45]
+    Z = tables(400, np.arange(5), 1, 0, loadings, likeness=0.9)
+    X, noise = Z[:, :5], RNG(2).standard_normal(400)
+    signal = X @ np.linalg.solve(X.T @ X / 400, strengths)
+    noise = standardise(noise - X @ np.linalg.lstsq(X, noise, rcond=None)[0])
+    few = default_prior(400, 4.0)._replace(log_shares=np.log([[0.97, 0.01, 0.01, 0.01]] * 2))
+    return problem(Z, signal + np.sqrt(1 - signal.var()) * noise, np.arange(5), noise=4.0, prior=few)
+
+
+UNEQUAL = (0.15, 0.4, 0.15, 0.15, 0.15)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_sweeps_and_moves_agree_with_enumeration(variant):
+    """20 chains of 600 rounds (200 with exchanges, which forget sooner), compared with the exact posterior by Student's t: false
+    alarms 1e-5 for what is counted and as much for what sweeps add up. Enumerations of a model in which every term has a member
+    of its own, and of one in which shares are the same inside and outside of pairs, are rejected."""
+    for found in chains(with_pairs(), 20, **VARIANTS[variant]):
+        assert beyond(found, exact_with_pairs()) < 1
+        assert beyond(found, exact_with_pairs(tied=False)) > 1
+        assert beyond(found, exact_with_pairs(heredity=False)) > 1
+
+
+@pytest.mark.parametrize("strengths", [(0.3,) * 5, UNEQUAL])
+def test_swaps_leave_the_posterior_invariant_where_columns_have_different_numbers_of_neighbours(strengths):
+    """12 chains of 300 rounds: false alarms 1e-5 by Student's t in each of the four comparisons. The broken twins below, with as
+    many chains, are rejected: if only those swaps are tried that are possible at first, the column with four neighbours acts
+    three times too often."""
+    given = star(strengths)
+    exact = exact_probabilities(given)
+    assert EffectMoves(given.terms)._edges.tolist() == [[0, 1], [0, 2], [0, 3], [0, 4]]
+    for found in chains(given, 12, 300, swaps=True):
+        assert beyond(found, exact) < 1
+
+
+class OnlyWhatIsPossibleAtFirst(EffectMoves):
+    """Broken: the state decides which swaps are tried."""
+
+    def move(self, state, prior, rng):
+        now = module._Moving(self._terms, state, prior)
+        possible = [edge for edge in self._edges.tolist() if now.one_acts(*edge)]
+        for j, other in rng.permutation(np.array(possible, dtype=int).reshape(-1, 2)).tolist():
+            now.swap(j, other, rng)
+
+
+def test_swaps_that_the_state_decides_on_are_caught():
+    given = star()
+    found, _ = chains(given, 12, 300, swaps=True, moves=OnlyWhatIsPossibleAtFirst)
+    assert beyond(found, exact_probabilities(given)) > 1
+
+
+class AlwaysZero:
+    """A generator whose uniform numbers are tiny where a swap is accepted or rejected."""
+
+    def __init__(self, rng):
+        self._rng = rng
+        self._since = 0
+
+    def random(self, size=None):
+        self._since += 1
+        return self._rng.random(size) if size is not None or self._since % 3 != 2 else 1e-300
+
+    def __getattr__(self, name):
+        return getattr(self._rng, name)
+
+
+class AcceptsAll(EffectMoves):
+    """Broken: every swap is accepted."""
+
+    def move(self, state, prior, rng):
+        now = module._Moving(self._terms, state, prior)
+        for j, other in rng.permutation(self._edges).tolist():
+            if now.one_acts(j, other):
+                now.swap(j, other, AlwaysZero(rng))
+
+
+def test_swaps_that_are_always_accepted_are_caught():
+    given = star(UNEQUAL)
+    found, _ = chains(given, 12, 300, swaps=True, moves=AcceptsAll)
+    assert beyond(found, exact_probabilities(given)) > 1
+
+
+def acting_columns(terms, member, other):
+    """The line of the first unit, the line of one column of the second, and the second product of their first pair."""
+    return [terms.place[member, 0, 0], terms.place[other, 2, 0], terms.pair_place[0, member, other, 1]]
+
+
+def acting_state(given, member, other):
+    """These columns act."""
+    terms, state = given.terms, nothing_acts(given.terms)
+    state.effects[acting_columns(terms, member, other)] = [0.3, 0.1, -0.2]
+    state.chosen[[0, 2]] = 1
+    state.pair[0] = 1 + (member * 2 + other) * 2 + 1
+    state.acting[:], state.in_pairs[:], state.member[:] = [2, 2], [1, 1], [member, other]
+    refresh(terms, state)
+    return state
+
+
+@pytest.mark.parametrize("units", [(0, 1), (0,), (1,)])
+def test_an_exchange_draws_members_and_effects_from_their_conditional(units):
+    """1,000 exchanges of one unit or of two: frequencies of the member combinations within 4.5 binomial deviations, mean effects
+    within 4.5 standard errors: false alarms below 1e-4 in all."""
+    given = with_pairs()
+    terms, prior = given.terms, given.prior
+    choices = [
+        (k, other) for k in range(2) for other in range(2) if (0 in units or k == 0) and (1 in units or other == 1)
+    ]
+    log_chance, mean, moved = [], [], [0 in units, 1 in units, True]
+    for choice in choices:
+        columns = np.array(acting_columns(terms, *choice))
+        held = columns[~np.array(moved)]  # a line of a unit that is not exchanged keeps its effect
+        correlation = terms.correlation - acting_state(given, 0, 1).effects[held] @ terms.gram[held]
+        columns, slabs = columns[moved], np.diag(prior.variances[[0, 0, -1]][moved])
+        gram, b = prior.precision * terms.gram[np.ix_(columns, columns)], prior.precision * correlation[columns]
+        # Correlations are N(0, G) under no effects and N(0, G + G S G) under effects with variances S.
+        under = multivariate_normal(cov=gram + gram @ slabs @ gram), multivariate_normal(cov=gram)
+        log_chance.append(under[0].logpdf(b) - under[1].logpdf(b))
+        mean.append(np.linalg.solve(gram + np.linalg.inv(slabs), b))
+    drawn, effects, rng = np.zeros(len(choices), int), [[] for _ in choices], RNG(1)
+    for _ in range(1000):
+        state = acting_state(given, 0, 1)
+        module._Moving(terms, state, prior).exchange(units, rng)
+        member, other = state.member
+        which = choices.index((member, other))
+        drawn[which] += 1
+        effects[which].append(state.effects[acting_columns(terms, member, other)][moved])
+        assert np.count_nonzero(state.effects) == 3
+        assert state.pair.tolist() == [1 + (member * 2 + other) * 2 + 1, 0]
+    np.testing.assert_allclose(state.residual, terms.correlation - terms.gram @ state.effects, atol=1e-5)
+    chance = np.exp(np.array(log_chance) - np.logaddexp.reduce(log_chance))
+    assert (np.abs(drawn - 1000 * chance) < 4.5 * np.sqrt(1000 * chance * (1 - chance))).all()
+    assert drawn.max() < 980
+    for which in np.flatnonzero(drawn > 100):
+        sample = np.array(effects[which])
+        assert (np.abs(sample.mean(axis=0) - mean[which]) < 4.5 * sample.std(axis=0) / np.sqrt(len(sample))).all()
+
+
+def test_an_exchange_survives_collinear_columns():
+    """All levels of a category, acting at once and without noise: their Gram matrix is singular."""
+    levels, others = (RNG(k).integers(0, 4, 200)[:, None] == np.arange(4) for k in range(2))
+    Z = standardise(np.hstack([levels, others]).astype(float))
+    sharp = Prior(200 / 1e-6, np.full(3, 10.0), *default_prior(200, 1.0)[2:])
+    given = problem(Z, levels @ np.arange(4.0), np.zeros(4, int), noise=1.0, prior=sharp)
+    state = nothing_acts(given.terms)
+    state.effects[given.terms.place[1, :, 0]] = 0.1
+    state.chosen[:], state.acting[:], state.member[:] = 1, 4, 1
+    refresh(given.terms, state)
+    module._Moving(given.terms, state, sharp).exchange((0,), RNG(0))
+    assert state.member[0] == 0
+    assert np.isfinite(state.effects).all()
+    np.testing.assert_allclose(given.terms.correlation - given.terms.gram @ state.effects, 0, atol=0.2)
+
+
+@pytest.mark.parametrize("given", [with_pairs, star])
+def test_what_the_state_says_about_itself_is_what_its_effects_say(given):
+    terms, prior = given().terms, given().prior
+    state, moves, rng, moved = nothing_acts(terms), EffectMoves(terms), RNG(3), 0
+    for _ in range(200):
+        sweep(terms, state, rng.permutation(len(state.chosen) + len(state.pair))[None], prior, rng)
+        before = state.acting.copy(), state.member.copy()
+        moves.move(state, prior, rng)
+        moved += int((before[0] != state.acting).any() or (before[1] != state.member).any())
+        np.testing.assert_allclose(state.residual, terms.correlation - terms.gram @ state.effects, atol=1e-3)
+        acts = state.effects[terms.place].any(axis=2)  # (members, p)
+        of_pairs = state.effects[terms.pair_place].any(axis=3)  # (pairs, members, members)
+        np.testing.assert_array_equal(of_pairs.any(axis=(1, 2)), state.pair > 0)
+        for unit in range(len(state.acting)):
+            through = acts[:, terms.unit == unit].sum(axis=1)
+            in_pairs = np.zeros_like(through)
+            for q, (left, right) in enumerate(terms.pair_units):
+                in_pairs += (left == unit) * of_pairs[q].sum(axis=1) + (right == unit) * of_pairs[q].sum(axis=0)
+            through += in_pairs
+            assert state.acting[unit] == through.sum()
+            assert state.in_pairs[unit] == in_pairs.sum()
+            assert np.count_nonzero(through) <= 1, "terms of a unit act through one member"
+            assert not through.any() or through.argmax() == state.member[unit]
+    assert moved > 10
