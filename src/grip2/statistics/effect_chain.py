@@ -83,7 +83,7 @@ class ProbitNoise(Noise):
 
     def draw(self, terms: EffectTerms, state: EffectState, rng: np.random.Generator) -> float:
         n, used = len(self._sign), np.flatnonzero(state.effects)
-        fitted = state.effects[used].astype(np.float32) @ self._values[used]
+        fitted = state.effects[used] @ self._values[used].astype(float)
         towards = np.clip(self._sign * (fitted + self._intercept), -_EXTREME, _EXTREME)
         # A normal number with mean ``towards`` that is positive.
         latent = self._sign * (towards - ndtri(rng.random(n) * ndtr(towards)))
