@@ -345,13 +345,13 @@ def test_unequal_starting_weights_are_caught(monkeypatch, name):
 @pytest.mark.parametrize("name", ["effects", "staged"])
 def test_unequal_probabilities_are_caught(monkeypatch, name):
     """The broken twin of the model of effects, alone and in `Staged`: the first member counts half as much again."""
-    run = effect_chain.Chain.run
+    collect = effect_chain.Chain.collect
 
     def favouring_the_first(self, *arguments):
-        draws = run(self, *arguments)
+        draws = collect(self, *arguments)
         return draws._replace(probability=draws.probability * [[1.5], [1.0]])
 
-    monkeypatch.setattr(effect_chain.Chain, "run", favouring_the_first)
+    monkeypatch.setattr(effect_chain.Chain, "collect", favouring_the_first)
     wins = many_null_wins(name)
     assert not is_balanced(wins), wins
 
