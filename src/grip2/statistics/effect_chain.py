@@ -127,7 +127,7 @@ class Chain:
         self.state = nothing_acts(self.terms)
         self.variances = np.full(FUNCTIONS + 1, EFFECT_VARIANCES / self.n)
         self.shares = np.tile(np.array([0.9, *[0.1 / len(SETS)] * len(SETS)]), (2, 1))
-        self.pair_share = 1.0 / max(1, self.all_pairs)
+        self.pair_share = 1.0 / max(2, self.all_pairs)
         self.kind_shares = PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum()
 
     def run(self, rounds: int, burn_in: int) -> Draws:
