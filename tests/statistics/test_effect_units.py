@@ -6,7 +6,6 @@ import itertools
 
 import numpy as np
 import pytest
-from grip2.statistics.member_exchange import exchange_members
 from scipy.stats import multivariate_normal
 from tests.members import table_of
 
@@ -16,6 +15,7 @@ from grip2.statistics import EffectPosterior
 from grip2.statistics import effect_sampler as module
 from grip2.statistics.basis import FUNCTIONS, Basis
 from grip2.statistics.effect_sampler import SETS
+from grip2.statistics.member_exchange import exchange_members
 from grip2.units import Units
 
 RNG = np.random.default_rng
