@@ -13,9 +13,9 @@ from typing import Any
 from grip2.errors import Grip2Error, did_you_mean
 
 NO_GUARANTEE = (
-    "A description without an error guarantee: the false discovery rate is controlled for the selection only. A Bayesian model was "
-    "fitted to the selected features after the selection, on the same rows, so effects tend to look larger than they are. Bands are "
-    "those of the model, and of correlated features one may stand for the other."
+    "A description without an error guarantee: the false discovery rate is controlled for the selection only. A Bayesian model "
+    "was fitted to the selected features after the selection, on the same rows, so effects tend to look larger than they are. "
+    "Bands are those of the model, and of correlated features one may stand for the other."
 )
 
 # Directions of curves and of features.

@@ -22,8 +22,9 @@ from grip2.feature_effects import EffectCurve, EffectDescription, EffectSurface,
 from grip2.knockoffs import KnockoffSampler
 from grip2.responses import Response
 from grip2.standardise import standardise
+from grip2.statistics.curve_lasso import fit_curve_lasso
 from grip2.statistics.effect_sampler import SWEEPS, Posterior, sample_posterior
-from grip2.statistics.lasso_curves import LassoCurves
+from grip2.statistics.linear_lasso import fit_linear_lasso
 from grip2.tables import PreparedTable
 from grip2.units import Layout, Units
 
@@ -86,8 +87,9 @@ def _posterior(Z: np.ndarray, layout: Layout, response: Response, rng: np.random
     if response.leaves_residual or response.latent_labels:
         responses = response.contrasts
     else:
-        lassos = LassoCurves().fit_stage(Z, layout, response, rng=stream(rng, "working response"))
-        responses = response.working_responses(lassos.outputs)
+        lines = fit_linear_lasso(Z, response, rng=stream(rng, "lasso"))
+        curves = fit_curve_lasso(Z, layout, lines, rng=stream(rng, "curves"))
+        responses = response.working_responses(np.zeros((len(Z), 1)) if curves.logits is None else curves.logits)
     sweeps = max(LEAST_SWEEPS, SWEEPS // len(responses))
     return sample_posterior(Z, layout, responses, rng=rng, labels=response.latent_labels, sweeps=sweeps)
 

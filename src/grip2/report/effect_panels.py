@@ -62,7 +62,8 @@ def _panel(effect: FeatureEffect) -> EffectPanel:
     ]
     return EffectPanel(
         name=effect.name,
-        told=f"{effect.direction}, {percent(effect.share)}" + (f" (chance of {effect.output})" if effect.output else ""),
+        told=f"{effect.direction}, {percent(effect.share)}"
+        + (f" (chance of {effect.output})" if effect.output else ""),
         drawings=tuple(to_svg(figure) for figure in [*map(curve_figure, drawn), *map(surface_figure, surfaces)]),
         partners=tuple(
             f"together with {each.partner}: {percent(each.share)} ({each.functions[0]})" for each in effect.interactions
