@@ -143,7 +143,6 @@ def test_bands_cover_the_true_curves(monkeypatch):
             mean, lower, upper = (np.array(each) for each in (curve.mean, curve.lower, curve.upper))
             covered.append(np.mean((lower <= exact) & (exact <= upper)))
             narrow.append(np.mean((mean + (lower - mean) / 3 <= exact) & (exact <= mean + (upper - mean) / 3)))
-    print(np.sum(covered), np.sum(narrow), together)
     assert np.sum(covered) >= 26
     assert np.sum(narrow) < 26
     assert together >= 26
