@@ -33,7 +33,7 @@ MOST_ROWS = 20_000  # that the model is fitted to
 MOST_PARTNERS = 5  # of a feature
 # Sweeps for each of many classes, and for many columns, as categories have them: at least so many.
 LEAST_SWEEPS = 240
-MANY_COLUMNS = 60
+MANY_COLUMNS = 30
 # A term with at least this posterior probability is described, and products that have this share of an interaction.
 PROBABLE, FREQUENT = 0.5, 0.2
 # A curve is monotone if a monotone one has this share of its variance over the rows.
@@ -92,7 +92,7 @@ def _posterior(Z: np.ndarray, layout: Layout, response: Response, rng: np.random
         lines = fit_linear_lasso(Z, response, rng=stream(rng, "lasso"))
         curves = fit_curve_lasso(Z, layout, lines, rng=stream(rng, "curves"))
         responses = response.working_responses(np.zeros((len(Z), 1)) if curves.logits is None else curves.logits)
-    sweeps = max(LEAST_SWEEPS, SWEEPS // (len(responses) * max(1, layout.n_columns // MANY_COLUMNS)))
+    sweeps = max(LEAST_SWEEPS, SWEEPS * MANY_COLUMNS // (len(responses) * max(MANY_COLUMNS, layout.n_columns)))
     return sample_posterior(Z, layout, responses, rng=rng, labels=response.latent_labels, sweeps=sweeps)
 
 
