@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
@@ -12,11 +13,15 @@ import pandas as pd
 
 from grip2.errors import Grip2Error
 from grip2.facts import ColumnFacts, Facts, KnockoffQuality, LevelContrast, record_from
+from grip2.feature_effects import EffectDescription
 from grip2.filter import contrast
 from grip2.symmetry import unshuffled
 
 # Of selection.json (docs/selection.schema.json); raised when a field changes its meaning or goes.
 SCHEMA_VERSION = 1
+
+# The inside of a list of numbers in JSON: curves and surfaces have many, which stand on one line.
+_LISTED_NUMBERS = re.compile(r"(?<=\[)\s+-?\d[-+\d.eE,\s]*(?=\])")
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,7 @@ class SelectionResult:
     )  # the columns of each unit, where some have several
     columns: tuple[ColumnFacts, ...] = ()  # every column of the user's table, in its order
     level_contrasts: tuple[LevelContrast, ...] = ()  # of the selected categories
+    effects: EffectDescription | None = None  # how the selected act, without an error guarantee; None: not described
     surface: Surface | None = None  # for the report; not part of the JSON
 
     @property
@@ -198,6 +204,7 @@ class SelectionResult:
             "knockoff_quality": _plain(asdict(self.knockoff_quality)),
             "columns": [asdict(column) for column in self.columns],
             "level_contrasts": [asdict(contrast) for contrast in self.level_contrasts],
+            "effects": None if self.effects is None else _plain(asdict(self.effects)),
             "settings": _plain(self.settings),
             "task": self.task,
             "response": self.response,
@@ -236,6 +243,7 @@ class SelectionResult:
             knockoff_quality=record_from(KnockoffQuality, content["knockoff_quality"]),
             columns=tuple(record_from(ColumnFacts, facts) for facts in content.get("columns", ())),
             level_contrasts=tuple(record_from(LevelContrast, facts) for facts in content.get("level_contrasts", ())),
+            effects=None if content.get("effects") is None else record_from(EffectDescription, content["effects"]),
             e_values=column("e_value") if has("e_value") else None,
             frequency=column("frequency") if has("frequency") else None,
             copies=content.get("copies", 1),
@@ -250,7 +258,8 @@ class SelectionResult:
         )  # fmt: skip
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        text = json.dumps(self.to_dict(), indent=2, allow_nan=False)
+        return _LISTED_NUMBERS.sub(lambda found: re.sub(r"\s+", " ", found[0]), text) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:

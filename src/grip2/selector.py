@@ -7,6 +7,7 @@ import numbers
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ from grip2._random import RandomState, generator_from
 from grip2._validation import MIN_FEATURES
 from grip2.copies import AUTOMATIC, CopiesChoice, check_copies, choose_copies
 from grip2.decision import decide
+from grip2.describe import describe_effects
 from grip2.draws import OneRowEach, draw_importances
 from grip2.errors import Grip2Error
 from grip2.explain import assumptions_behind, reason_for
@@ -82,6 +84,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         The same int gives the same result, in any process and with any ``n_jobs``.
     n_jobs : int or None
         Processes for several draws; as in scikit-learn. Small networks train up to eight draws at once in one process.
+    describe : bool
+        Describe how the selected features act (``result_.effects``): shares of variance, curves, interactions. It is done
+        after the selection, which it does not change, in about two seconds, and has no error guarantee.
 
     Attributes
     ----------
@@ -111,6 +116,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         task: str = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
+        describe: bool = True,
     ) -> None:
         self.statistic = statistic
         self.knockoffs = knockoffs
@@ -124,6 +130,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.task = task
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.describe = describe
 
     def fit(
         self,
@@ -179,6 +186,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             progress=progress,
         )
         self.result_ = self._result(importances, statistic, sampler, response, rows, copies, began)
+        if self.describe:
+            effects = describe_effects(
+                table, response, self.result_.selected_mask, self.result_.W, sampler=sampler, one_row_each=rows, rng=rng
+            )
+            self.result_ = replace(self.result_, effects=effects, seconds=time.perf_counter() - began)
         self.W_ = self.result_.W
         self.q_values_ = self.result_.q_values
         self.threshold_ = self.result_.threshold
@@ -249,6 +261,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             raise Grip2Error(f"{who}: n_draws must be a whole number of at least 1, got {self.n_draws!r}.")
         if self.n_jobs is not None and (not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0):
             raise Grip2Error(f"{who}: n_jobs must be a whole number other than 0, or None, got {self.n_jobs!r}.")
+        if not isinstance(self.describe, bool | np.bool_):
+            raise Grip2Error(f"{who}: describe must be True or False, got {self.describe!r}.")
         if self.n_draws > 1 and self.offset != 1:
             raise Grip2Error(f"{who}: several draws are combined by e-values, which need offset=1.")
         if self.statistic is not None and not isinstance(self.statistic, Statistic):

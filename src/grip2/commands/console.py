@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grip2.progress import Progress as ProgressCallback
+from grip2.report.effect_panels import percent
 from grip2.result import SelectionResult
 
 MAX_ROWS_SHOWN = 40
@@ -108,6 +109,10 @@ def show_selection(result: SelectionResult) -> None:
     if result.selected:
         output.print(_selection_table(result))
     output.print(result.reason, markup=False)
+    if result.effects is not None and result.effects.features:
+        output.print(
+            "Direction and share of the response's variance: a description without an error guarantee.", markup=False
+        )
     quality = result.knockoff_quality
     if quality.verdict:
         output.print(f"Verdict on the knockoffs: {quality.verdict}. {' '.join(quality.verdict_reasons)}", markup=False)
@@ -124,13 +129,19 @@ def _selection_table(result: SelectionResult) -> Table:
     of_knockoff = "of its knockoff" if result.copies == 1 else "of its best knockoff"
     for heading in ("W", "q-value", *(["e-value", "in draws"] if with_e else ["importance", of_knockoff])):
         table.add_column(heading, justify="right")
+    effects = {} if result.effects is None else {effect.name: effect for effect in result.effects}
+    if effects:
+        table.add_column("direction", overflow="fold")
+        table.add_column("share", justify="right")
     for row in frame.head(MAX_ROWS_SHOWN).to_dict("records"):
         last = (
             [f"{row['e_value']:.3g}", f"{row['frequency']:.0%}"]
             if with_e
             else [f"{row['original']:.4g}", f"{row['knockoff']:.4g}"]
         )
-        table.add_row(Text(str(row["name"])), f"{row['W']:.4g}", f"{row['q_value']:.3g}", *last)
+        effect = effects.get(row["name"])
+        acts = [effect.direction, percent(effect.share)] if effect is not None else []
+        table.add_row(Text(str(row["name"])), f"{row['W']:.4g}", f"{row['q_value']:.3g}", *last, *acts)
     if len(frame) > MAX_ROWS_SHOWN:
         table.caption = f"and {len(frame) - MAX_ROWS_SHOWN} more in selection.csv"
     return table

@@ -42,7 +42,8 @@ def statistics_figure(result: SelectionResult) -> Figure:
             range(len(order)), [result.feature_names[j] for j in order], rotation=90, fontsize=6.5, parse_math=False
         )
         axes.set_xlim(-0.8, len(order) - 0.2)
-        axes.legend(frameon=False, loc="upper right")
+        if W.any():
+            axes.legend(frameon=False, loc="upper right")
     return figure
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from grip2.figure_style import to_svg
 from grip2.pages import render_page
+from grip2.report.effect_panels import effect_panels
 from grip2.report.figures import statistics_figure, surface_figure
 from grip2.result import SelectionResult
 
@@ -20,7 +21,7 @@ def selection_page(
     notes: tuple[str, ...] = (),
     changes: tuple[str, ...] = (),
 ) -> str:
-    """The report: verdict, figures, table, columns, assumptions, settings.
+    """The report: verdict, figures, how selected features act, table, columns, assumptions, settings.
 
     ``notes`` stand beside the verdict, ``changes`` of the table below its columns.
     """
@@ -34,6 +35,8 @@ def selection_page(
         n_hidden=max(0, len(frame) - shown),
         statistics_svg=to_svg(statistics_figure(result)),
         surface_svg=None if surface is None else to_svg(surface),
+        effects=result.effects,
+        effect_panels=effect_panels(result.effects) if result.effects is not None else [],
         stages=stages,
         learns_whole=any(stage.name == "network" and stage.target == "response" for stage in stages),
         draws=result.settings["n_draws"],

@@ -35,6 +35,8 @@ class Response(ABC):
     latent_labels: ClassVar[bool] = False
     # True where a model of measurements gains from the `working_responses` at a first fit.
     has_working_response: ClassVar[bool] = False
+    # In words: the scale on which effects of features are described.
+    effects_scale: ClassVar[str] = "standard deviations of the working response"
 
     @classmethod
     @abstractmethod
@@ -90,6 +92,16 @@ class Response(ABC):
     def contrasts(self) -> list[np.ndarray]:
         """Vectors (rows,) for models of one output: y itself, or a 0/1 label of each class against the rest."""
         return list(self.indicators().T)
+
+    @property
+    def contrast_names(self) -> tuple[str, ...]:
+        """What a label 1 of each of the `contrasts` stands for; empty where they are no labels."""
+        return ("",)
+
+    @property
+    def effect_unit(self) -> float:
+        """How much one unit of y is on the scale on which effects are described."""
+        return 1.0
 
     @property
     def labels(self) -> np.ndarray:

@@ -70,6 +70,7 @@ class _Classes(Response):
     leaves_residual: ClassVar[bool] = False
     gaussian_noise: ClassVar[bool] = False
     latent_labels: ClassVar[bool] = True
+    effects_scale: ClassVar[str] = "latent measurement behind the class (probit), whose noise has deviation 1"
 
     @classmethod
     def encode(cls, values: np.ndarray, who: str) -> Self:
@@ -126,6 +127,10 @@ class TwoClasses(_Classes):
     def outputs_of_chances(self, chances: np.ndarray) -> np.ndarray:
         return np.asarray(logit(chances))
 
+    @property
+    def contrast_names(self) -> tuple[str, ...]:
+        return self.names[1:]
+
     def indicators(self) -> np.ndarray:
         return self.y[:, None]
 
@@ -160,6 +165,10 @@ class SeveralClasses(_Classes):
 
     def outputs_of_chances(self, chances: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(chances))
+
+    @property
+    def contrast_names(self) -> tuple[str, ...]:
+        return self.names
 
     def indicators(self) -> np.ndarray:
         return np.asarray((self.y[:, None] == np.arange(len(self.names))).astype(float))

@@ -36,6 +36,7 @@ class Measurement(Response):
     linear_model: ClassVar[str] = "least squares"
     leaves_residual: ClassVar[bool] = True
     gaussian_noise: ClassVar[bool] = True
+    effects_scale: ClassVar[str] = "units of the response"
 
     @classmethod
     def recognises(cls, values: np.ndarray, *, asked: bool) -> bool:
@@ -80,6 +81,10 @@ class Measurement(Response):
 
     def indicators(self) -> np.ndarray:
         return self.y[:, None]
+
+    @property
+    def effect_unit(self) -> float:
+        return self.scale
 
     def describe(self) -> str:
         return self.noun

@@ -30,7 +30,7 @@ def shared_among_threads(work: Callable[[Given], Made], parts: Sequence[Given]) 
 
     For work that releases Python's lock. Threads of ours do not wait for each other, as those of linear algebra libraries do.
     """
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(min(len(parts), cpu_count())) as pool:
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(max(1, min(len(parts), cpu_count()))) as pool:
         return list(pool.map(work, parts))
 
 
