@@ -28,7 +28,7 @@ def test_the_share_of_every_stage_is_told():
     text = page(Staged(network=GRIP2(**SMALL)))
     assert "Where the signal lies" in text
     shares = shares_told(text)
-    assert shares["effects: effects of single features, straight or curved (Bayesian additive model)"] > 70
+    assert shares["effects: effects of single features and of pairs, straight or curved (Bayesian model)"] > 70
     assert len(shares) == 2
     assert "Of the first of several runs" not in text
     text = page(Staged(LassoCurves(), GRIP2(**SMALL)))
