@@ -21,6 +21,7 @@ class StageFacts:
     target: str  # "response": fitted to y; "residual": to what earlier stages leave
     held_out_share: float  # share of the variance or deviance of y that it explains on held-out rows, 0 to 1
     penalties: tuple[float, ...] = ()  # lambda of each lasso
+    notes: tuple[str, ...] = ()  # what a reader should know of this fit, such as chains of a sampler that disagree
 
 
 @dataclass(frozen=True)

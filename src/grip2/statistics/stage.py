@@ -62,7 +62,9 @@ class Stage(ABC):
         """
 
     def facts(self, fit: StageFit) -> StageFacts:
-        return StageFacts(self.stage_name, self.stage_explains, "response", fit.held_out_share, fit.penalties)
+        return StageFacts(
+            self.stage_name, self.stage_explains, "response", fit.held_out_share, fit.penalties, fit.notes
+        )
 
 
 def fit_with_held_out_share(
