@@ -84,8 +84,8 @@ def page(trials: pd.DataFrame) -> str:
     ]
     lines += [
         "`python benchmarks/copies_table.py lcd=copies-lcd effects=copies-effects staged=copies-staged`. Seed 1.",
-        "Times are those of a busy machine. Trials are in their column. effects and staged are of the version before the model of "
-        "effects had pairs of features.",
+        "Times are those of a busy machine. Trials are in their column. effects and staged are of the version before the model "
+        "of effects had pairs of features.",
         "",
     ]
     for level in sorted(trials["target_fdr"].unique()):
