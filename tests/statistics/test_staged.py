@@ -68,7 +68,27 @@ def test_classes(classes):
     assert 0 <= network < 0.2
 
 
-def test_batched_draws_equal_single_ones():
+@pytest.fixture
+def always_trained(monkeypatch):
+    """Networks are trained also where their rehearsal explains nothing."""
+    monkeypatch.setattr("grip2.statistics.staged._PreparedStages.without_training", lambda self: None)
+
+
+def test_a_network_that_adds_nothing_is_not_trained(request):
+    X, Xk, noise = table(n=300)
+    y = X[:, 0] - X[:, 1] + 0.5 * noise
+    statistic = Staged(network=GRIP2(**{**SMALL, "steps": 100}))
+    found = statistic.importances(X, [Xk, table(n=300, seed=1)[1]], y, rngs=[RNG(1), RNG(2)])
+    assert [shares_of(one)[1] for one in found] == [0, 0]
+    assert all(one.surface is None and one.facts.training is None for one in found)
+    request.getfixturevalue("always_trained")
+    trained = statistic.importances(X, [Xk, table(n=300, seed=1)[1]], y, rngs=[RNG(1), RNG(2)])
+    for one, other in zip(found, trained, strict=True):
+        assert other.surface is not None
+        np.testing.assert_array_equal(one.scores, other.scores)
+
+
+def test_batched_draws_equal_single_ones(always_trained):
     X, Xk, noise = table(n=200)
     other = table(n=200, seed=1)[1]
     y = (X[:, 0] + np.abs(X[:, 1]) + 0.3 * noise > 0.5).astype(float)
@@ -186,7 +206,7 @@ def test_what_the_network_learns_can_be_given(task):
             assert network > effects - 0.05
 
 
-def test_batched_draws_that_learn_the_response_equal_single_ones():
+def test_batched_draws_that_learn_the_response_equal_single_ones(always_trained):
     """Each with columns scaled up by its own first stage: as alone."""
     X, Xk, y, _ = interacting(n=300, p=14)
     other = RNG(9).standard_normal(X.shape)
@@ -285,7 +305,7 @@ def naive_total(first, network, share_first, share_network, factors):
 
 @pytest.mark.parametrize("target", ["residual", "response"])
 @pytest.mark.parametrize("classes", [None, 2, 3])
-def test_importances_are_those_of_the_naive_twin(monkeypatch, target, classes):
+def test_importances_are_those_of_the_naive_twin(monkeypatch, always_trained, target, classes):
     """From the recorded stage and the trained network: what it was given to learn, and both importances added by share."""
     X, Xk, y, _ = interacting(n=400, p=14)
     y += 2 * X[:, :6].sum(axis=1)
@@ -377,7 +397,7 @@ def units_with_effects(copies, seed=0):
 
 @pytest.mark.parametrize("first", [EffectPosterior(sweeps=100), LassoCurves()])
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_copies_and_units(first, task):
+def test_copies_and_units(always_trained, first, task):
     X, Xks, y, units = units_with_effects(copies=3)
     if task == "classification":
         y = (y > np.median(y)).astype(float)

@@ -28,6 +28,10 @@ class Prepared:
     config: TrainingConfig
     calibration: CalibrationFacts
 
+    def without_training(self) -> Importance | None:
+        """The importances, where a network would add nothing to them; None: it is to be trained."""
+        return None
+
 
 class Work(NamedTuple):
     """Training steps of one table, for the progress bar."""
@@ -53,7 +57,7 @@ def score_tables(
 
     Members of an ensemble, which share one table, share what is chosen for it. Other tables are prepared each by itself: a
     choice made on one knockoff draw is not symmetric in the members of another. ``together``: the final networks are trained
-    as one batch; their configurations may differ in the range of lambda only.
+    as one batch; their configurations may differ in the range of lambda only. Networks that would add nothing are not trained.
     """
     tables = distinct(draws)
     streams = [rng.spawn(2) for rng in rngs]
@@ -64,15 +68,19 @@ def score_tables(
     ]
     for_training = [stream[1] for stream in streams]
     each = ready * len(draws) if len(tables) == 1 else ready
-    if together and len(draws) > 1:
+    found = [one.without_training() for one in each]
+    left = [k for k, importance in enumerate(found) if importance is None]
+    if together and len(left) > 1:
         for_batch = split_progress(progress, work.preparing * len(tables), work.training * len(draws))[1]
-        runs = _train_together(ready, each, for_training, for_batch)
+        distinct_left = ready if len(tables) == 1 else [ready[k] for k in left]
+        runs = _train_together(distinct_left, [each[k] for k in left], [for_training[k] for k in left], for_batch)
     else:
-        runs = [
-            _train_alone(one, rng, stage)
-            for one, rng, stage in zip(each, for_training, stages[len(tables) :], strict=True)
-        ]
-    return [read(run, one) for run, one in zip(runs, each, strict=True)]
+        runs = [_train_alone(each[k], for_training[k], stages[len(tables) + k]) for k in left]
+    for k, run in zip(left, runs, strict=True):
+        found[k] = read(run, each[k])
+    if progress is not None and len(left) < len(draws):
+        progress(1, 1)  # networks that were not trained have reported nothing
+    return [importance for importance in found if importance is not None]
 
 
 def _train_alone(ready: Prepared, rng: np.random.Generator, progress: Progress | None) -> TrainingRun:

@@ -47,7 +47,9 @@ NETWORK_EXPLAINS = {
 
 
 class Staged(BatchedStatistic):
-    """A first stage for effects of single features, then a network for everything else; importances are added.
+    """A first stage for effects of single features and of pairs, then a network for everything else; importances are added.
+
+    A network that explains nothing on held-out rows beside the first stage is not trained.
 
     Parameters
     ----------
@@ -110,10 +112,10 @@ class Staged(BatchedStatistic):
                 null_loss=choice.rehearsal.judged_null_loss * in_units_of_y,
                 target_losses=choice.losses,
             )
-            return _PreparedStages(ready.problem, ready.config, calibration, choice)
+            return _PreparedStages(ready.problem, ready.config, calibration, self.first, choice)
 
         def read(run: TrainingRun, prepared: _PreparedStages) -> Importance:
-            return _staged_importance(self.first, run, prepared)
+            return _staged_importance(run, prepared)
 
         work = Work(choosing + network.blocks.pilot_steps, network.training_steps)
         together = network.trains_together(draws)
@@ -147,7 +149,21 @@ class _Choice:
 
 @dataclass(frozen=True)
 class _PreparedStages(Prepared):
+    first: Stage
     choice: _Choice
+
+    def without_training(self) -> Importance | None:
+        """The importances of the first stage, where a rehearsed network explains nothing beside it on held-out rows."""
+        if self.choice.network_share > 0 or self.choice.stage.held_out_share == 0:
+            return None
+        total = combined_importance([(self.choice.stage.importance, self.choice.stage.held_out_share)])
+        return Importance(total, Facts(self.stage_facts(), None, self.calibration))
+
+    def stage_facts(self) -> tuple[StageFacts, ...]:
+        network = StageFacts(
+            "network", NETWORK_EXPLAINS[self.choice.target], self.choice.target, self.choice.network_share
+        )
+        return (self.first.facts(self.choice.stage), network)
 
 
 def _learned(Z: np.ndarray, layout: Layout, response: Response, stage: StageFit, target: str) -> _Learned:
@@ -195,15 +211,11 @@ def _choose(
     return _Choice(stage, best, _learned(Z, layout, response, stage, best), rehearsals[best], losses)
 
 
-def _staged_importance(first: Stage, run: TrainingRun, prepared: _PreparedStages) -> Importance:
+def _staged_importance(run: TrainingRun, prepared: _PreparedStages) -> Importance:
     choice, layout = prepared.choice, prepared.problem.layout
     factors = choice.learned.factors
     of_network = scores_of(run, layout, factors)
     parts = [(choice.stage.importance, choice.stage.held_out_share), (of_network, choice.network_share)]
     total = combined_importance(parts)
-    stages = (
-        first.facts(choice.stage),
-        StageFacts("network", NETWORK_EXPLAINS[choice.target], choice.target, choice.network_share),
-    )
-    facts = Facts(stages, training_facts(prepared.config, run), prepared.calibration)
+    facts = Facts(prepared.stage_facts(), training_facts(prepared.config, run), prepared.calibration)
     return Importance(total, facts, surface_of(run, layout, factors), run.loss_curve)
