@@ -23,6 +23,7 @@ LINES_SHARE = 2 / 3
 ROWS_AT_A_TIME = 4096
 _LEAST_VARIANCE = 1e-6
 _COLUMN_SHARES = 8  # of a matrix product that threads share
+_SHARED_WORK = 5e8  # multiplications below which they do not
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,8 @@ def _promising(
 
 def _add_products(raw: np.ndarray, values: np.ndarray, old: int) -> None:
     """Add the products of all columns with those after the old ones."""
-    if not raw.shape[1]:
+    if raw.size * len(values) < _SHARED_WORK:
+        raw += values.T @ values[:, old:]
         return
 
     def add(columns: slice) -> None:
@@ -201,7 +203,8 @@ def moments_of(
     unit[: columns.n_main] = 1.0
     if known is not None:
         unit[:old] = known.unit[:old]
-    raw -= np.outer(centre, centre[new]).astype(np.float32)
+    single = centre.astype(np.float32)
+    raw -= np.outer(single, single[new])
     raw *= unit[:, None].astype(np.float32)
     raw *= unit[new].astype(np.float32)
     gram = np.zeros((size, size), np.float32)

@@ -21,6 +21,8 @@ from grip2.units import Layout
 # Pairs in the model, at most, and multiplications that their moments may take.
 PAIRS_MAX = 500
 MOMENTS_WORK = 1.5e11
+# Products of all pairs, of all members, for every row of the table, at most: screening for more would find noise.
+PRODUCTS_PER_ROW = 8
 FIRST_SCREEN = 0.6  # of the pairs are found in the first screening
 
 # Which basis functions act: every set of them but the empty one.
@@ -76,9 +78,10 @@ def fit_model(
     all_pairs = count_pairs(layout) if interactions else 0
     per_pair = PRODUCTS * layout.members**2
     room = min(COLUMNS_MAX, max(1000, int(np.sqrt(MOMENTS_WORK / n))))
-    for_pairs = min(PAIRS_MAX, all_pairs, room // (2 * per_pair))
+    most_pairs = min(PAIRS_MAX, all_pairs, max(10, PRODUCTS_PER_ROW * n // per_pair))
+    for_pairs = min(most_pairs, room // (2 * per_pair))
     main = main_columns(Z, layout, Y, basis, curves=curves, most=COLUMNS_MAX - for_pairs * per_pair)
-    for_pairs = min(PAIRS_MAX, all_pairs, max(for_pairs, (room - len(main[0])) // per_pair))
+    for_pairs = min(most_pairs, max(for_pairs, (room - len(main[0])) // per_pair))
     columns = EffectColumns(layout, basis, side, *main, PairTerms.none())
     model = EffectModel(columns, moments_of(Z, Y, columns, len(main[0]) + for_pairs * per_pair + 1), n, all_pairs)
     for share in (FIRST_SCREEN, 1.0) if for_pairs else ():
