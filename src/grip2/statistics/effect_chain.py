@@ -19,7 +19,8 @@ from grip2.statistics.effect_model import SETS, EffectModel
 from grip2.statistics.effect_moves import EffectMoves, log_density
 from grip2.statistics.pair_screen import PRODUCTS_OF_KIND
 
-SWEEPS_PER_ROUND = 4  # between two draws of noise, effect variances and shares, and two joint moves
+SWEEPS_PER_ROUND = 4  # between two draws of noise, effect variances and shares
+ROUNDS_PER_MOVE = 2  # between two joint moves, which take as long as a round
 REFRESH_ROUNDS = 20  # correlations with the residual are computed anew this often: rounding errors add up
 # Prior scale of the variance of effects, times 1/n of the response's variance: about three standard errors of an effect.
 EFFECT_VARIANCES = 10.0
@@ -122,6 +123,7 @@ class Chain:
     rng: np.random.Generator
     state: EffectState = field(init=False)
     noise: float = field(init=False, default=1.0)
+    rounds: int = field(init=False, default=0)  # so far
     variances: np.ndarray = field(init=False)
     shares: np.ndarray = field(
         init=False
@@ -190,7 +192,9 @@ class Chain:
         everyone = np.tile(np.arange(len(self.state.chosen) + len(self.state.pair)), (SWEEPS_PER_ROUND, 1))
         prior = self._prior(tempered)
         sums = sweep(self.terms, self.state, self.rng.permuted(everyone, axis=1), prior, self.rng)
-        self.moves.move(self.state, prior, self.rng)
+        if self.rounds % ROUNDS_PER_MOVE == 0:
+            self.moves.move(self.state, prior, self.rng)
+        self.rounds += 1
         self._draw_fixed()
         return sums
 

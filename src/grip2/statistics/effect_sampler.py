@@ -21,7 +21,7 @@ from grip2.statistics.effect_chain import SWEEPS_PER_ROUND, Chain, Draws, Measur
 from grip2.statistics.effect_model import EffectModel, fit_model
 from grip2.units import Layout
 
-SWEEPS = 800  # of all chains together
+SWEEPS = 1600  # of all chains together
 CHAINS = 4
 BURN_IN = 0.2  # share of the sweeps of a chain
 SCREENING_ROUNDS = 12
