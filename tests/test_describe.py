@@ -203,7 +203,10 @@ def responses(score: np.ndarray, rng: np.random.Generator) -> dict[str, object]:
     time = rng.exponential(np.exp(-score))
     return {
         "two classes": np.where(score + rng.standard_normal(len(score)) > 0, "b", "a"),
-        "several classes": np.array(["low", "middle", "top"])[np.digitize(score + rng.standard_normal(len(score)), [-1, 1])],
+        # The third class has nothing to do with the columns, so that they act most on the other two.
+        "several classes": np.where(
+            rng.random(len(score)) < 0.3, "other", np.where(score + rng.standard_normal(len(score)) > 0, "top", "low")
+        ),
         "counts": rng.poisson(np.exp(0.5 * score)),
         "survival": pd.DataFrame({"time": time, "event": rng.random(len(score)) < 0.8}),
         "ordered": np.digitize(score + rng.logistic(size=len(score)), [-1, 0, 1]),
