@@ -14,7 +14,6 @@ from typing import NamedTuple, Self
 import numpy as np
 
 FUNCTIONS = 6  # the column itself, V, S, tails, low step, high step
-FUNCTION_NAMES = ("line", "V", "S", "tails", "low step", "high step")
 CURVED = 3  # the first three: what the lasso on curves uses
 SIDES = 3  # functions of one side of a product: the column itself, V, step at the median
 SIDE_NAMES = ("line", "V", "step")

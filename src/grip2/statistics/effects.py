@@ -21,6 +21,7 @@ not hold, the guarantee stays and power may suffer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -75,8 +76,10 @@ class EffectPosterior(Statistic, Stage):
         Z = members.standardised(np.float32)
         if response.leaves_residual or response.latent_labels:
             return Importance(self._posterior(Z, members.layout, response, None, rng).importance)
-        lassos = self._lassos(Z, members.layout, response, rng)
-        return Importance(self._of_working_responses(Z, members.layout, response, lassos, None, rng))
+        vectors = response.contrasts
+        if response.has_working_response:
+            vectors = response.working_responses(self._lassos(Z, members.layout, response, rng).outputs)
+        return Importance(self._of_measurements(Z, members.layout, vectors, None, rng))
 
     def fit_stage(
         self,
@@ -92,7 +95,8 @@ class EffectPosterior(Statistic, Stage):
             return self._posterior(Z, layout, response, fit_rows, stream(rng, "posterior"))
         # Outputs come from lassos, which model the response; probabilities of its working responses find more.
         lassos = self._lassos(Z, layout, response, rng, fit_rows)
-        found = self._of_working_responses(Z, layout, response, lassos, fit_rows, stream(rng, "posterior"))
+        vectors = response.working_responses(lassos.outputs)
+        found = self._of_measurements(Z, layout, vectors, fit_rows, stream(rng, "posterior"))
         return StageFit(found, response, lassos.logits, 1.0, _unit_weights(found), lassos.penalties)
 
     def _posterior(
@@ -140,17 +144,16 @@ class EffectPosterior(Statistic, Stage):
             return told
         return replace(told, explains=f"{told.explains}; for {fit.response.noun} the share is that of two lassos")
 
-    def _of_working_responses(
+    def _of_measurements(
         self,
         Z: np.ndarray,
         layout: Layout,
-        response: Response,
-        lassos: StageFit,
+        vectors: Sequence[np.ndarray],
         fit_rows: np.ndarray | None,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """(members, units) summed over the working responses, each taken for a measurement."""
-        fits = [self._fit(Z, layout, one, fit_rows, rng) for one in response.working_responses(lassos.outputs)]
+        """(members, units) summed over the ``vectors`` (rows,), each taken for a measurement."""
+        fits = [self._fit(Z, layout, one, fit_rows, rng) for one in vectors]
         return np.asarray(np.sum([fit.probability for fit in fits], axis=0))
 
     def _fit(
