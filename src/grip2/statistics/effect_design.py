@@ -14,7 +14,7 @@ import numpy as np
 from grip2.engine.effect_moments import fill_moments
 from grip2.statistics.augmented import shared_among_threads
 from grip2.statistics.basis import FUNCTIONS, Basis, SideFunctions, column_blocks
-from grip2.statistics.pair_screen import PRODUCTS, PairTerms
+from grip2.statistics.pair_screen import PairTerms
 from grip2.units import Layout
 
 # Basis functions, of all members, in the largest Gram matrix (single precision: 144 MB). Beyond it the curves of the least
@@ -47,7 +47,7 @@ class EffectColumns:
         """Left function, left column, right function, right column of every product, (pairs, members, members, products)."""
         members, p = self.layout.members, self.layout.units.n_columns
         start = np.arange(members) * p
-        shape = (len(self.pairs), members, members, PRODUCTS)
+        shape = (len(self.pairs), members, members, self.pairs.functions.shape[1])
         left = np.broadcast_to(self.pairs.left[:, None, None, None] + start[:, None, None], shape)
         right = np.broadcast_to(self.pairs.right[:, None, None, None] + start[:, None], shape)
         of_left, of_right = (np.broadcast_to(self.pairs.functions[:, None, None, :, k], shape) for k in range(2))
