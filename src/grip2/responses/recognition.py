@@ -58,7 +58,9 @@ def check_varies(values: np.ndarray, who: str) -> None:
     """Refuse a response with the same value in every row; a response of several fields is checked by its kind."""
     if values.dtype.names is None and len(np.unique(values)) < 2:
         only = "one class" if values.dtype.kind in "OUSb" else "a constant"
-        raise Grip2Error(f"{who}: y is {only} ({values[0]!r} in every row); there is nothing to explain.")
+        raise Grip2Error(
+            f"{who}: y is {only} ({values[:1].tolist()[0]!r} in every row); there is nothing to explain. Choose another target."
+        )
 
 
 def _warn_of_whole_numbers(values: np.ndarray, kind: type[Response], who: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import json
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from grip2.errors import Grip2Error
+from grip2.spelling import nearest_name
 from grip2.tables.csv_files import read_csv
 from grip2.tables.records import TableError
 
@@ -71,8 +71,8 @@ def _ending(path: Path) -> tuple[str, str | None]:
 
 def _content(path: Path, compression: str | None) -> bytes:
     if not path.exists():
-        near = difflib.get_close_matches(path.name, [file.name for file in _siblings(path)], n=1)
-        raise TableError(f"{path}: no such file." + (f" Did you mean {near[0]}?" if near else ""))
+        near = _similar(path)
+        raise TableError(f"{path}: no such file." + (f" Did you mean {near}?" if near else " Check the path."))
     if path.is_dir():
         raise TableError(f"{path}: is a folder, not a file.")
     if path.stat().st_size == 0:
@@ -88,11 +88,15 @@ def _content(path: Path, compression: str | None) -> bytes:
         raise TableError(f"{path}: cannot be read ({_first_line(error)}).") from None
 
 
-def _siblings(path: Path) -> list[Path]:
+def _similar(path: Path) -> str | None:
+    """The table of the same folder that is named most like this one, endings apart."""
     try:
-        return list(path.parent.iterdir())
+        files = [file.name for file in path.parent.iterdir() if _ending(file)[0] in READERS and not file.is_dir()]
     except OSError:
-        return []
+        return None
+    stems = {name.partition(".")[0]: name for name in sorted(files, reverse=True)}
+    near = nearest_name(path.name.partition(".")[0], stems)
+    return None if near is None else stems[near]
 
 
 def _csv(content: bytes, path: Path) -> FileTable:
