@@ -114,7 +114,7 @@ def check_fdr(fdr: float) -> None:
 
 
 def percent_hint(fdr: object) -> str:
-    """" For 10 % write 0.1." where a rate looks like a percentage; else an example."""
+    """ " For 10 % write 0.1." where a rate looks like a percentage; else an example."""
     text = str(fdr).strip()
     try:
         rate = float(text.removesuffix("%").strip())

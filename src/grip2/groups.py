@@ -82,6 +82,8 @@ def _from_mapping(groups: Mapping[str, Sequence[str | int]], columns: Sequence[s
             raise Grip2Error(f"{who}: groups: {name!r} has no columns.")
         for member in members:
             j = _place(member, places, len(columns), str(name), who)
+            if labels[j] == str(name):
+                raise Grip2Error(f"{who}: groups: column {columns[j]!r} is named twice in {name!r}; name it once.")
             if labels[j] is not None:
                 raise Grip2Error(
                     f"{who}: groups: column {columns[j]!r} is in {labels[j]!r} and in {name!r}; a column belongs to one group."
@@ -126,9 +128,7 @@ def read_groups(path: Path, *, who: str) -> dict[str, list[str]]:
             rows = csv.DictReader(file)
             missing = {"column", "group"} - set(rows.fieldnames or ())
             if missing:
-                raise Grip2Error(
-                    f"{who}: {path}: expected a header with column,group, got {_shown(rows.fieldnames)}."
-                )
+                raise Grip2Error(f"{who}: {path}: expected a header with column,group, got {_shown(rows.fieldnames)}.")
             found: dict[str, list[str]] = {}
             for row in rows:
                 if row["group"] and row["column"]:
@@ -136,7 +136,8 @@ def read_groups(path: Path, *, who: str) -> dict[str, list[str]]:
     except FileNotFoundError:
         raise Grip2Error(f"{who}: {path}: no such file. Give a CSV file with the columns column,group.") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise Grip2Error(f"{who}: {path}: groups cannot be read ({error}).") from None
+        why = getattr(error, "strerror", None) or error
+        raise Grip2Error(f"{who}: {path}: groups cannot be read ({why}).") from None
     if not found:
         raise Grip2Error(f"{who}: {path}: holds no groups.")
     return found

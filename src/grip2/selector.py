@@ -400,7 +400,9 @@ def check_part(part: Any, name: str, base: type, names: Registry, example: str, 
         return
     if isinstance(part, type) and issubclass(part, base):
         raise Grip2Error(f"{who}: {name} must be an object, got the class {part.__name__}. Write {part.__name__}().")
-    wrapped = " A model of scikit-learn becomes one by grip2.statistics.FromEstimator(model)." if base is Statistic else ""
+    wrapped = (
+        " A model of scikit-learn becomes one by grip2.statistics.FromEstimator(model)." if base is Statistic else ""
+    )
     raise Grip2Error(
         f"{who}: {name} must be a name such as {names.names()[0]!r} or an object such as {example}, got "
         f"{type(part).__name__}.{wrapped if isinstance(part, BaseEstimator) else ''}"

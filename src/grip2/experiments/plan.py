@@ -213,5 +213,6 @@ def load_plan(name_or_path: str | Path, *, quick: bool = False) -> Plan:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path}: cannot be read ({error}).") from None
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise PlanError(f"{path}: cannot be read ({why}).") from None
     return parse_plan(text, str(path))

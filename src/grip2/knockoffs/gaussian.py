@@ -179,4 +179,6 @@ def _numbers(given: object, name: str, who: str) -> np.ndarray:
     try:
         return np.asarray(given, dtype=float)
     except (TypeError, ValueError):
-        raise Grip2Error(f"{who}: {name} must be an array of numbers, got {given!r}. Leave it out to estimate it.") from None
+        raise Grip2Error(
+            f"{who}: {name} must be an array of numbers, got {given!r}. Leave it out to estimate it."
+        ) from None

@@ -23,7 +23,9 @@ def check_shapes(X: Any, y: Any, who: str) -> None:
             "leave the column out of X."
         )
     if sparse.issparse(y) or _dimensions(y) == 0:
-        raise Grip2Error(f"{who}: y must hold one value for each row, got {_kind(y)}. Pass a list, an array or a Series.")
+        raise Grip2Error(
+            f"{who}: y must hold one value for each row, got {_kind(y)}. Pass a list, an array or a Series."
+        )
     if _dimensions(y) == 2 and np.shape(y)[1] > 2:
         raise Grip2Error(
             f"{who}: y must be one column, or a time and an event, got {np.shape(y)[1]} columns. Fit a selector for each column."
@@ -58,7 +60,11 @@ def _check_table(X: Any, y: Any, who: str) -> None:
     if dimensions is None or dimensions == 2 or getattr(getattr(X, "dtype", None), "names", None):
         return
     swapped = dimensions == 1 and _dimensions(y) == 2
-    remedy = "Are X and y swapped? It is fit(X, y)." if swapped else "Pass one row for each sample, one column for each feature."
+    remedy = (
+        "Are X and y swapped? It is fit(X, y)."
+        if swapped
+        else "Pass one row for each sample, one column for each feature."
+    )
     shape = "x".join(map(str, np.shape(X)))
     got = {0: "a single value", 1: f"one column of {shape} values"}.get(dimensions, f"an array of {shape} values")
     raise Grip2Error(f"{who}: X must be a table with rows and columns, got {got}. {remedy}")
