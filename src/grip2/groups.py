@@ -104,7 +104,8 @@ def _place(member: str | int, places: Mapping[str, int], n_columns: int, group: 
         raise Grip2Error(f"{who}: groups: {member!r} is one value of {whole!r}; name the whole column.")
     if not isinstance(member, str) or member not in places:
         raise Grip2Error(
-            f"{who}: groups: {group!r} names {member!r}, which is no column.{did_you_mean(str(member), places) or _columns_are(places)}"
+            f"{who}: groups: {group!r} names {member!r}, which is no column."
+            f"{did_you_mean(str(member), places) or _columns_are(places)}"
         )
     return places[member]
 

@@ -33,9 +33,9 @@ from grip2.knockoffs import KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.level_contrasts import level_contrasts
 from grip2.progress import Progress
+from grip2.registry import Registry
 from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
-from grip2.registry import Registry
 from grip2.statistics.base import Statistic
 from grip2.statistics.registry import STATISTICS
 from grip2.statistics.staged import Staged

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 
@@ -35,7 +34,7 @@ def _distance(wanted: str, name: str) -> float | None:
     edits = edit_distance(wanted, name) if longer - shorter <= max(1, longer // 3) else longer
     if edits <= max(1, longer // 3) and edits < longer:
         return float(edits)
-    shared = len(os.path.commonprefix([wanted, name]))
+    shared = next((k for k, (a, b) in enumerate(zip(wanted, name, strict=False)) if a != b), shorter)
     if shared >= 3 and (shared == shorter or shared >= 0.5 * longer):
         return longer - 0.5 * shared  # farther than any misspelling of so many letters
     return None

@@ -1,4 +1,4 @@
-"""What the library says in Python's words, in those of the command line: options instead of parameters, names instead of classes."""
+"""Messages of the library in the words of the command line: options instead of parameters, names instead of classes."""
 
 from __future__ import annotations
 

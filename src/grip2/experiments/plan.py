@@ -80,6 +80,11 @@ class Design:
         return digest({"data": self.data_key, "knockoffs": self.knockoffs, **self.sampler_settings, **added})
 
     @property
+    def sizes(self) -> dict[str, Any]:
+        """Rows and columns, as far as the plan gives them; knockoffs may have added rows."""
+        return {name: self.options[name] for name in ("n", "p") if name in self.options}
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """Everything that tells designs apart, flat."""
         return {

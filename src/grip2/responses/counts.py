@@ -42,7 +42,8 @@ class Counts(LikelihoodResponse):
     def encode(cls, values: np.ndarray, who: str) -> Self:
         if values.dtype.names is not None:
             raise Grip2Error(
-                f"{who}: counts must be one column of whole numbers, got {', '.join(values.dtype.names)}. Leave the event out, or task='counts'."
+                f"{who}: counts must be one column of whole numbers, got {', '.join(values.dtype.names)}. Leave the event out, "
+                "or task='counts'."
             )
         y, least = numbers_of(values, who, cls.task)
         if least:

@@ -103,7 +103,8 @@ def numbers_of(values: np.ndarray, who: str, task: str = Measurement.task) -> tu
         y = values.astype(np.float64)
     except (TypeError, ValueError):
         raise Grip2Error(
-            f"{who}: {task} needs a numeric y, got values such as {str(values[0])!r}. Choose a column of numbers, or leave the task out."
+            f"{who}: {task} needs a numeric y, got values such as {str(values[0])!r}. Choose a column of numbers, or "
+            "leave the task out."
         ) from None
     if not np.isfinite(y).all():
         raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")

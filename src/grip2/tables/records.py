@@ -12,7 +12,6 @@ from grip2.errors import Grip2Error
 from grip2.facts import ColumnFacts
 from grip2.groups import NamedUnits
 
-
 SHOWN_PROBLEMS = 12
 
 
