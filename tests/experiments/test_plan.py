@@ -147,7 +147,7 @@ def test_restricted():
         (('name = "small"', 'name = "../../x"'), 2, "name is also the name of a folder"),
         (('name = "small"', 'name = ".."'), 2, "name is also the name of a folder"),
         (('name = "small"', 'name = "/tmp/x"'), 2, "name is also the name of a folder"),
-        (('name = "small"', 'name = "a b"'), 2, "name is also the name of a folder"),
+        (('name = "small"', 'name = "a:b"'), 2, "name is also the name of a folder"),
         (('name = "small"', "name = 5"), 2, "name must be a text, got 5"),
         (("trials = 3", "trials = 0"), 4, "trials must be a whole number of at least 1, got 0"),
         (("trials = 3", "trials = 2.5"), 4, "trials must be a whole number of at least 1, got 2.5"),

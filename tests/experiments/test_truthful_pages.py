@@ -182,3 +182,6 @@ class WithoutS(KnockoffSampler):
 
     def _sample(self, X, *, rng, copies):
         return np.zeros((copies, *np.shape(X)))
+
+    def assumptions(self):
+        return []

@@ -22,7 +22,7 @@ from grip2.registry import Registry
 from grip2.statistics.registry import STATISTICS
 
 # Names of plans name folders as well.
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_FILE_NAME = re.compile(r"\w[\w .-]*")
 _TOP = ("name", "about", "setting", "seed", "trials", "batch", "fdr", "settings", "data", "method")
 _METHOD = ("name", "label", "statistic", "ensemble", "setting", "settings", "only", "trials")
 # Keys that every [[data]] block may have, beside the options of its source.
@@ -51,8 +51,8 @@ class _Reader:
         name = self.plain_text(document, "name", ())
         if not _FILE_NAME.fullmatch(name):
             self.fail(
-                f"name is also the name of a folder, so it must be letters, digits, '-', '_' and '.', and begin with a letter "
-                f"or digit, got {name!r}",
+                "name is also the name of a folder, so it must hold letters, digits, spaces, '-', '_' and '.' only, and begin with "
+                f"a letter or digit, got {name!r}",
                 ("name",),
             )
         trials = self.whole(document, "trials", (), default=1, least=1)
