@@ -31,11 +31,7 @@ def processes(word: object) -> int:
 
 def correlation(word: object) -> float:
     """A correlation above which columns form a group."""
-    text = str(word).strip()
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
+    text, value = str(word).strip(), _number(word)
     if not 0 < value <= 1:
         raise typer.BadParameter(f"--group-threshold must be above 0 and at most 1, such as 0.9, got {text}.")
     return value
@@ -47,13 +43,17 @@ def rate(option: str) -> Callable[[object], float]:
     def parse(word: object) -> float:
         from grip2.filter import percent_hint
 
-        text = str(word).strip()
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
+        text, value = str(word).strip(), _number(word)
         if not 0 < value < 1:
             raise typer.BadParameter(f"{option} must be a number above 0 and below 1, got {text}.{percent_hint(text)}")
         return value
 
     return parse
+
+
+def _number(word: object) -> float:
+    """The number that a word spells; NaN, which is in no range, where it spells none."""
+    try:
+        return float(str(word))
+    except ValueError:
+        return float("nan")

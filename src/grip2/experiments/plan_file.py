@@ -51,8 +51,8 @@ class _Reader:
         name = self.plain_text(document, "name", ())
         if not _FILE_NAME.fullmatch(name):
             self.fail(
-                "name is also the name of a folder, so it must hold letters, digits, spaces, '-', '_' and '.' only, and begin with "
-                f"a letter or digit, got {name!r}",
+                "name is also the name of a folder, so it must hold letters, digits, spaces, '-', '_' and '.' only, and begin "
+                f"with a letter or digit, got {name!r}",
                 ("name",),
             )
         trials = self.whole(document, "trials", (), default=1, least=1)
