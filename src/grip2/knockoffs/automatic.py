@@ -87,9 +87,12 @@ class AutomaticKnockoffs(KnockoffSampler):
         copula = self._fitted_by_name("copula", X, groups, categories, s=self.s)
         matrix = as_matrix(X, type(self).__name__, missing=True)
         self.chosen_, self.reason_, self.candidates_ = self._choose(copula, matrix, groups, categories)
-        self.covariance_ = self.chosen_.covariance_
         self._remember_columns(X, matrix.shape[1], self.chosen_.units_)
         return self
+
+    @property
+    def covariance_(self) -> np.ndarray:  # type: ignore[override]
+        return self.chosen_.covariance_
 
     @property
     def harm_(self) -> Harm | None:
