@@ -39,18 +39,7 @@ class SelectionOptions:
 def run(
     table: TableOptions, target: TargetOptions, out: Path, choices: Choices, options: SelectionOptions, *, force: bool
 ) -> SelectionResult:
-    check_fdr(options.fdr)
-    selector = KnockoffSelector(
-        choices.statistic,
-        choices.sampler,
-        fdr=options.fdr,
-        copies=options.copies,
-        offset=options.offset,
-        n_draws=options.draws,
-        task=options.task,
-        random_state=options.seed,
-        n_jobs=options.jobs,
-    )
+    selector = selector_of(choices, options)
     with OutputFolder(out, FILES, force=force) as folder:
         loaded = load(table, target)
         tell(loaded)
@@ -66,6 +55,22 @@ def run(
     show_selection(result)
     output.print(f"Report: {out / 'report.html'}", markup=False)
     return result
+
+
+def selector_of(choices: Choices, options: SelectionOptions) -> KnockoffSelector:
+    """The selector that the words of the command line describe."""
+    check_fdr(options.fdr)
+    return KnockoffSelector(
+        choices.statistic,
+        choices.sampler,
+        fdr=options.fdr,
+        copies=options.copies,
+        offset=options.offset,
+        n_draws=options.draws,
+        task=options.task,
+        random_state=options.seed,
+        n_jobs=options.jobs,
+    )
 
 
 @contextmanager
