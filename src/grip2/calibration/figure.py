@@ -20,24 +20,29 @@ _SPREAD = 0.7  # of the kinds around their target rate, where neighbouring ones 
 
 def rates_figure(study: CalibrationStudy) -> Figure:
     """Both panels side by side."""
-    with new_figure(9.0, 3.4) as figure:
+    with new_figure(9.0, 3.6) as figure:
         left, right = figure.subplots(1, 2)
         _fdr_panel(left, study)
         _power_panel(right, study)
+        _legend(figure, left, columns=6)
     return figure
 
 
 def fdr_figure(study: CalibrationStudy) -> Figure:
     """The realised false discovery rate alone."""
-    with new_figure(4.6, 3.4) as figure:
-        _fdr_panel(figure.subplots(), study)
+    with new_figure(4.6, 3.6) as figure:
+        axes = figure.subplots()
+        _fdr_panel(axes, study)
+        _legend(figure, axes)
     return figure
 
 
 def power_figure(study: CalibrationStudy) -> Figure:
     """The power alone."""
-    with new_figure(4.6, 3.4) as figure:
-        _power_panel(figure.subplots(), study)
+    with new_figure(4.6, 3.6) as figure:
+        axes = figure.subplots()
+        _power_panel(axes, study)
+        _legend(figure, axes)
     return figure
 
 
@@ -54,7 +59,11 @@ def _fdr_panel(axes: Axes, study: CalibrationStudy) -> None:
     top = _points(axes, study, "fdr")
     axes.set_ylim(0.0, min(1.05, max(1.15 * top, 1.3 * study.levels[-1])))
     axes.set_ylabel("realised false discovery rate")
-    axes.legend(frameon=False, loc="upper left", fontsize=8)
+
+
+def _legend(figure: Figure, axes: Axes, columns: int = 3) -> None:
+    """Above the panels, where it covers no point."""
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=columns, frameon=False)
 
 
 def _power_panel(axes: Axes, study: CalibrationStudy) -> None:
@@ -86,6 +95,7 @@ def _points(axes: Axes, study: CalibrationStudy, quantity: str) -> float:
             linestyle="none",
             capsize=2,
             linewidth=1.0,
+            clip_on=False,  # points at 0 are whole
             label="all signals" if kind == ALL else kind,
         )
         top = max(top, float(np.max(values + errors)))

@@ -58,9 +58,10 @@ class RealisedRate:
     selected: float
     empty: int  # responses for which nothing was selected
 
-    def exceeds(self, by: float = 2.0) -> bool:
-        """Is the realised rate above its target, by more than so many standard errors?"""
-        return self.fdr - by * self.fdr_error > self.level
+    @property
+    def above(self) -> bool:
+        """Is the realised rate above its target, by more than two standard errors?"""
+        return self.fdr - 2.0 * self.fdr_error > self.level
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from grip2.calibration.study import CalibrationStudy, RealisedRate
 
 SIGNAL_WORDS = {
     LINEAR: "straight effects",
-    BENDS: "effects of the distance from the middle, up and down alike",
-    PRODUCTS: "products of two units, which have no effect alone",
+    BENDS: "effects of the distance from the median",
+    PRODUCTS: "products of two units",
     MIXTURE: "a third of each",
 }
 
@@ -36,7 +36,7 @@ def judgement(study: CalibrationStudy) -> str:
             "Nothing was selected for any of them, so that no false discovery was possible: this says nothing about the rate, "
             "but much about power. More rows, a larger fdr or groups of correlated columns would help."
         )
-    if rate.exceeds():
+    if rate.above:
         return (
             f"That is above the target by more than two standard errors: selections at fdr {target} hold more false units than "
             f"they say. {_remedy(study)}"
@@ -82,7 +82,7 @@ def _worst_kind(study: CalibrationStudy) -> Iterator[str]:
     kinds = [rate for rate in study.rates() if rate.level == study.fdr and rate.signal in study.signals]
     worst = max(kinds, key=lambda rate: rate.fdr)
     if len(kinds) > 1 and worst.fdr > 0:
-        above = ", above the target by more than two standard errors" if worst.exceeds() else ""
+        above = ", above the target by more than two standard errors" if worst.above else ""
         yield f"Of the kinds of signals {worst.signal} had the highest rate, {with_error(worst.fdr, worst.fdr_error)}{above}."
 
 

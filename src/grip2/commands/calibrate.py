@@ -76,20 +76,21 @@ def _tell(calibration: Calibration, target: TargetOptions) -> None:
 
 
 def _show(study: CalibrationStudy) -> None:
-    table = Table(title=f"{study.runs} simulated responses on {study.n_units} units", title_justify="left")
-    table.add_column("target fdr", justify="right")
+    table = Table(
+        title=f"{study.runs} simulated responses on {study.n_units} units (standard errors in brackets)",
+        title_justify="left",
+    )
+    table.add_column("fdr", justify="right")
     table.add_column("signal")
-    for heading in ("responses", "realised FDR", "standard error", "power", "standard error", "selected"):
+    for heading in ("responses", "realised FDR", "power", "selected"):
         table.add_column(heading, justify="right")
     for rate in study.rates():
         table.add_row(
             f"{rate.level:g}",
             rate.signal,
             str(rate.runs),
-            f"{rate.fdr:.3f}",
-            f"{rate.fdr_error:.3f}",
-            f"{rate.power:.2f}",
-            f"{rate.power_error:.2f}",
+            f"{rate.fdr:.3f} ({rate.fdr_error:.3f})",
+            f"{rate.power:.2f} ({rate.power_error:.2f})",
             f"{rate.selected:.1f}",
             style="bold" if rate.signal == ALL else None,
         )
