@@ -19,6 +19,7 @@ from grip2.commands.table import TableOptions, TargetOptions, load, prepared, te
 from grip2.commands.trials_bar import trials_bar
 from grip2.experiments.store import FILE
 from grip2.experiments.workers import open_workers
+from grip2.selector import KnockoffSelector
 
 PAGE = FILES[0]
 
@@ -39,25 +40,17 @@ def run(
     goes_on = (out / FILE).is_file()
     with OutputFolder(out, FILES, force=force or goes_on):
         pass  # it can be written to; what is written while trials run is the store
-    loaded = load(table, target)
-    tell(loaded)
-    with warnings_as_notices(), progress_bar("selecting for your response") as progress:
-        X, _ = prepared(loaded, table)
-        calibration = Calibration.prepare(
-            X, loaded.y, selector, plan, out, clusters=loaded.clusters, force=force, progress=progress
-        )
-    _tell(calibration, target)
     with open_workers(options.jobs, options.scheduler) as workers:
+        calibration = _prepared(table, target, out, selector, plan, force=force)
         try:
             with trials_bar("calibrating") as report:
                 study = calibration.run(workers, report)
         except KeyboardInterrupt:
             notice(f"stopped; finished trials are kept in {out}. Run the same command to go on.")
             raise SystemExit(130) from None
+    title = f"Can selections of {table.path.name} for {target.target} be believed?"
     with OutputFolder(out, FILES, force=True) as folder:
-        folder.write(
-            calibration_files(study, title=f"Can selections of {table.path.name} for {target.target} be believed?")
-        )
+        folder.write(calibration_files(study, title=title))
     _show(study)
     output.print(f"Page: {out / PAGE}", markup=False)
     if study.failed:
@@ -66,6 +59,27 @@ def run(
         notice(f"{study.failed} of {study.planned} trials failed; run the same command to try them again.")
         raise SystemExit(1)
     return study
+
+
+def _prepared(
+    table: TableOptions,
+    target: TargetOptions,
+    out: Path,
+    selector: KnockoffSelector,
+    plan: CalibrationPlan,
+    *,
+    force: bool,
+) -> Calibration:
+    """The table, the selection for the user's own response, and what it says about strength and number of true units."""
+    loaded = load(table, target)
+    tell(loaded)
+    with warnings_as_notices(), progress_bar("selecting for your response") as progress:
+        X, _ = prepared(loaded, table)
+        calibration = Calibration.prepare(
+            X, loaded.y, selector, plan, out, clusters=loaded.clusters, force=force, progress=progress
+        )
+    _tell(calibration, target)
+    return calibration
 
 
 def _tell(calibration: Calibration, target: TargetOptions) -> None:
