@@ -270,6 +270,7 @@ def test_words():
     mixed = a_study(5, 0)
     mixed = replace(mixed, selections=(*mixed.selections[1:], replace(mixed.selections[0], selected=0)))
     assert "Nothing was selected for 1 of them" in str(mixed)
+    assert "Only 9 of the selections held anything" in str(a_study(5, 0, runs=9))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.calibration.tables import correlated, measurement, mixed_table
-from tests.experiments.helpers import environment, finish, until
+from tests.experiments.helpers import environment, until
 from tests.test_cli import run
 
 FILES = ["calibration.html", "calibration.json", "calibration.svg", "run.lock", "trials.csv", "trials.sqlite"]
@@ -87,30 +87,28 @@ def test_files_of_others_are_not_replaced(capsys, path, tmp_path):
     assert "trials.csv already there" in err
 
 
-def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path):
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(capsys, tmp_path):
     X = correlated(400, 40, 0.5)  # about a third of a second a trial, so that there is a middle in which to kill it
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(40)]).assign(y=measurement(X, 10))
     file, out = tmp_path / "table.csv", tmp_path / "killed"
     frame.to_csv(file, index=False)
 
-    def command(folder):
-        listed = words(file, folder, "--runs", 8, "--signals", "linear,mixture", "--strength", 0.5)
-        return [sys.executable, "-m", "grip2", *(str(word) for word in listed)]
-
-    def start(folder):
-        return subprocess.Popen(
-            command(folder), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-
-    process = start(out)
+    more = ("--runs", 8, "--signals", "linear,mixture", "--strength", 0.5)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "grip2", *(str(word) for word in words(file, out, *more))],
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     until(lambda: _finished(out) >= 2, "two trials")
     process.send_signal(signal.SIGKILL)
-    process.communicate()
+    process.wait()
     kept = _finished(out)
     assert 2 <= kept < 8
     assert sorted(one.name for one in out.iterdir() if "trials" not in one.name) == ["run.lock"], "no half-written file"
-    finish(start(out))
-    finish(start(tmp_path / "whole"))
+    for folder in (out, tmp_path / "whole"):
+        code, _, err = run(capsys, *words(file, folder, *more))
+        assert code == 0, err
     assert rows(out) == rows(tmp_path / "whole")
 
 

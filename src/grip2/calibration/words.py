@@ -16,6 +16,9 @@ SIGNAL_WORDS = {
     MIXTURE: "a third of each",
 }
 
+# With fewer selections that hold anything, a small mean rate is mostly a mean of zeros.
+FEWEST_SELECTIONS = 10
+
 
 def sentence(study: CalibrationStudy) -> str:
     """The realised rate at the user's target, and whether it keeps it."""
@@ -40,6 +43,12 @@ def judgement(study: CalibrationStudy) -> str:
         return (
             f"That is above the target by more than two standard errors: selections at fdr {target} hold more false units than "
             f"they say. {_remedy(study)}"
+        )
+    held = rate.runs - rate.empty
+    if held < FEWEST_SELECTIONS:
+        return (
+            f"Only {held} of the selections held anything, too few to judge the rate: more runs would tell more, and so would "
+            "fewer kinds of signals, if you know what yours is like."
         )
     upper = _upper(rate)
     if upper <= 1.5 * study.fdr:
