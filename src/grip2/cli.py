@@ -18,32 +18,20 @@ from grip2.commands.experiment_cli import app as experiment_app
 from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, command_listing
 from grip2.commands.options import (
     Cluster,
-    Copies,
-    Draws,
     Drop,
     Event,
-    Fdr,
     Force,
-    GroupRepresentatives,
-    GroupsFile,
-    GroupThreshold,
     Impute,
     Knockoffs,
     MissingValues,
-    Offset,
     Out,
-    Paper,
     Roles,
     Seed,
-    Settings,
-    StatisticName,
+    SelectionWords,
     TablePath,
-    Target,
-    Task,
-    Weights,
-    copies_of,
     missing_of,
     roles_of,
+    takes_selection,
 )
 from grip2.errors import Grip2Error
 from grip2.knockoffs.registry import SAMPLERS
@@ -96,30 +84,10 @@ def demo(out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) ->
 
 
 @app.command(cls=command_listing(STATISTICS, SAMPLERS))
+@takes_selection
 def select(
-    table: TablePath,
-    target: Target,
+    words: SelectionWords,
     out: Out = Path("grip2-selection"),
-    fdr: Fdr = 0.1,
-    statistic: StatisticName = None,
-    knockoffs: Knockoffs = DEFAULT_KNOCKOFFS,
-    paper: Paper = None,
-    settings: Settings = None,
-    copies: Copies = "auto",
-    draws: Draws = 1,
-    task: Task = "auto",
-    event: Event = None,
-    cluster: Cluster = None,
-    weights: Weights = None,
-    roles: Roles = None,
-    drop: Drop = None,
-    missing: MissingValues = None,
-    impute: Impute = False,
-    group_threshold: GroupThreshold = None,
-    group_representatives: GroupRepresentatives = False,
-    groups: GroupsFile = None,
-    offset: Offset = 1,
-    seed: Seed = 0,
     jobs: Annotated[int | None, typer.Option(help="Processes for several draws.")] = None,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run several draws on a Dask cluster, tcp://host:8786.")
@@ -130,18 +98,14 @@ def select(
 
     Example: [bold]grip2 select patients.csv --target response --fdr 0.1 --out results[/bold]
     """
-    from grip2.commands.choices import choose
-    from grip2.commands.select import SelectionOptions, run
-    from grip2.commands.table import TableOptions, TargetOptions
+    from grip2.commands.select import run
 
     run(
-        TableOptions(
-            table, roles_of(roles, drop), missing_of(missing, impute), groups, group_threshold, group_representatives
-        ),
-        TargetOptions(target, event, cluster, weights),
+        words.table_options(),
+        words.target_options(),
         out,
-        choose(statistic, knockoffs, paper=paper, settings=settings or ()),
-        SelectionOptions(fdr, copies_of(copies), draws, offset, task, seed, jobs, scheduler),
+        words.choices(),
+        words.options(jobs, scheduler),
         force=force,
     )
 

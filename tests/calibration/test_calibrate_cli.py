@@ -88,12 +88,12 @@ def test_files_of_others_are_not_replaced(capsys, path, tmp_path):
 
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(capsys, tmp_path):
-    X = correlated(400, 40, 0.5)  # about a third of a second a trial, so that there is a middle in which to kill it
-    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(40)]).assign(y=measurement(X, 10))
+    X = correlated(250, 25, 0.5)  # about a tenth of a second a trial, so that there is a middle in which to kill it
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(25)]).assign(y=measurement(X, 10))
     file, out = tmp_path / "table.csv", tmp_path / "killed"
     frame.to_csv(file, index=False)
 
-    more = ("--runs", 8, "--signals", "linear,mixture", "--strength", 0.5)
+    more = ("--runs", 24, "--signals", "linear,mixture", "--strength", 0.5)
     process = subprocess.Popen(
         [sys.executable, "-m", "grip2", *(str(word) for word in words(file, out, *more))],
         env=environment(),
@@ -104,7 +104,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(capsys, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     kept = _finished(out)
-    assert 2 <= kept < 8
+    assert 2 <= kept < 24
     assert sorted(one.name for one in out.iterdir() if "trials" not in one.name) == ["run.lock"], "no half-written file"
     for folder in (out, tmp_path / "whole"):
         code, _, err = run(capsys, *words(file, folder, *more))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,18 +31,18 @@ def rates_figure(study: CalibrationStudy) -> Figure:
 
 def fdr_figure(study: CalibrationStudy) -> Figure:
     """The realised false discovery rate alone."""
-    with new_figure(4.6, 3.6) as figure:
-        axes = figure.subplots()
-        _fdr_panel(axes, study)
-        _legend(figure, axes)
-    return figure
+    return _alone(_fdr_panel, study)
 
 
 def power_figure(study: CalibrationStudy) -> Figure:
     """The power alone."""
+    return _alone(_power_panel, study)
+
+
+def _alone(panel: Callable[[Axes, CalibrationStudy], None], study: CalibrationStudy) -> Figure:
     with new_figure(4.6, 3.6) as figure:
         axes = figure.subplots()
-        _power_panel(axes, study)
+        panel(axes, study)
         _legend(figure, axes)
     return figure
 

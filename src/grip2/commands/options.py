@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from grip2.commands.names import DEFAULT_STATISTIC, PAPER_NAMES, PAPER_STATISTIC
+from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, PAPER_NAMES, PAPER_STATISTIC
 from grip2.errors import Grip2Error
+
+if TYPE_CHECKING:
+    from grip2.commands.choices import Choices
+    from grip2.commands.select import SelectionOptions
+    from grip2.commands.table import TableOptions, TargetOptions
 
 TablePath = Annotated[
     Path,
@@ -112,6 +121,90 @@ GroupsFile = Annotated[
 Offset = Annotated[
     int, typer.Option(help="1 controls the rate; 0 selects more under a weaker guarantee.", min=0, max=1)
 ]
+
+
+@dataclass(frozen=True)
+class SelectionWords:
+    """Everything that says which selection is meant, in the words of the command line; `takes_selection` makes options of it."""
+
+    table: TablePath
+    target: Target
+    fdr: Fdr = 0.1
+    statistic: StatisticName = None
+    knockoffs: Knockoffs = DEFAULT_KNOCKOFFS
+    paper: Paper = None
+    settings: Settings = None
+    copies: Copies = "auto"
+    draws: Draws = 1
+    task: Task = "auto"
+    event: Event = None
+    cluster: Cluster = None
+    weights: Weights = None
+    roles: Roles = None
+    drop: Drop = None
+    missing: MissingValues = None
+    impute: Impute = False
+    group_threshold: GroupThreshold = None
+    group_representatives: GroupRepresentatives = False
+    groups: GroupsFile = None
+    offset: Offset = 1
+    seed: Seed = 0
+
+    def table_options(self) -> TableOptions:
+        from grip2.commands.table import TableOptions
+
+        return TableOptions(
+            self.table,
+            roles_of(self.roles, self.drop),
+            missing_of(self.missing, self.impute),
+            self.groups,
+            self.group_threshold,
+            self.group_representatives,
+        )
+
+    def target_options(self) -> TargetOptions:
+        from grip2.commands.table import TargetOptions
+
+        return TargetOptions(self.target, self.event, self.cluster, self.weights)
+
+    def choices(self) -> Choices:
+        from grip2.commands.choices import choose
+
+        return choose(self.statistic, self.knockoffs, paper=self.paper, settings=self.settings or ())
+
+    def options(self, jobs: int | None, scheduler: str | None) -> SelectionOptions:
+        from grip2.commands.select import SelectionOptions
+
+        return SelectionOptions(
+            self.fdr, copies_of(self.copies), self.draws, self.offset, self.task, self.seed, jobs, scheduler
+        )
+
+
+def takes_selection(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose first parameter is a `SelectionWords`, as one that has its fields for parameters: typer sees options."""
+    hints = get_type_hints(SelectionWords, include_extras=True) | get_type_hints(command, include_extras=True)
+    defaults = {each.name: each.default for each in fields(SelectionWords)}
+    names = set(defaults)
+    defaults |= {each.name: each.default for each in list(inspect.signature(command).parameters.values())[1:]}
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is MISSING else default,
+            annotation=hints[name],
+        )
+        for name, default in defaults.items()
+    ]
+
+    @functools.wraps(command)
+    def with_words(**given: Any) -> None:
+        words = SelectionWords(**{name: value for name, value in given.items() if name in names})
+        command(words, **{name: value for name, value in given.items() if name not in names})
+
+    with_words.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_words.__annotations__ = {name: hints[name] for name in defaults}
+    del with_words.__wrapped__  # typer would look there
+    return with_words
 
 
 def roles_of(words: list[str] | None, dropped: list[str] | None) -> dict[str, str]:
