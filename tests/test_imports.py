@@ -36,6 +36,7 @@ LAYERS = [
     {"selector"},
     {"metrics", "datasets"},
     {"experiments"},
+    {"calibration"},
     {"report"},
     {"commands"},
     {"cli", "__init__", "__main__"},

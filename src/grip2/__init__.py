@@ -22,6 +22,7 @@ from grip2.registry import lazy_exports
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from grip2.calibration import CalibrationStudy, calibrate
     from grip2.errors import Grip2Error
     from grip2.result import Importance, SelectionResult
     from grip2.selector import KnockoffSelector, select
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRIP2",
+    "CalibrationStudy",
     "EffectPosterior",
     "Grip2Error",
     "Importance",
@@ -38,6 +40,7 @@ __all__ = [
     "SelectionResult",
     "Staged",
     "__version__",
+    "calibrate",
     "select",
 ]
 
@@ -45,6 +48,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "CalibrationStudy": "grip2.calibration",
         "EffectPosterior": "grip2.statistics.effects",
         "GRIP2": "grip2.statistics.grip",
         "Grip2Error": "grip2.errors",
@@ -53,6 +57,7 @@ __getattr__, __dir__ = lazy_exports(
         "SelectionResult": "grip2.result",
         "Staged": "grip2.statistics.staged",
         "__version__": __name__,
+        "calibrate": "grip2.calibration",
         "select": "grip2.selector",
     },
 )

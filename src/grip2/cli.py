@@ -13,9 +13,27 @@ from typing import Annotated, NoReturn
 import typer
 
 from grip2 import __version__
+from grip2.commands.calibrate_cli import calibrate
 from grip2.commands.experiment_cli import app as experiment_app
-from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, PAPER_NAMES, PAPER_STATISTIC, command_listing
-from grip2.commands.numbers import correlation, processes, rate, whole
+from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, command_listing
+from grip2.commands.numbers import correlation, processes
+from grip2.commands.options import (
+    Cluster,
+    Drop,
+    Event,
+    Force,
+    Impute,
+    Knockoffs,
+    MissingValues,
+    Out,
+    Roles,
+    Seed,
+    SelectionWords,
+    TablePath,
+    missing_of,
+    roles_of,
+    takes_selection,
+)
 from grip2.commands.usage import usage_sentence
 from grip2.commands.wording import in_command_words
 from grip2.errors import Grip2Error
@@ -38,54 +56,6 @@ EXIT_FAILURE, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130
 
 # The base class of all usage errors: click's, or in newer versions that of typer's own copy of click.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
-
-TablePath = Annotated[
-    Path,
-    typer.Argument(help="CSV, Excel, Parquet, Feather or JSON lines file, also with .gz or .zst; one row per sample."),
-]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; created if it does not exist.")]
-Seed = Annotated[
-    int,
-    typer.Option(help="The same seed gives the same result.", metavar="NUMBER", parser=whole("--seed", least=0)),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace results that are already in the folder.")]
-Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
-Roles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--as",
-        metavar="COLUMN=ROLE",
-        help="What a column is: number, category, ordered, 0/1, date, identifier, drop, or an order (size='small<large'); "
-        "may be repeated. `grip2 columns` shows what they are taken for.",
-    ),
-]
-MissingValues = Annotated[
-    str | None,
-    typer.Option(
-        "--missing",
-        metavar="draw|indicator|median|refuse",
-        help="Missing values: drawn from the knockoff model (draw, the default), filled and told by a 0/1 column, filled with "
-        "the median, or refused.",
-    ),
-]
-Impute = Annotated[bool, typer.Option("--impute", help="The same as --missing median.")]
-Event = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN[=VALUE]",
-        help="The target is a time, and this column says whether the event has happened (1, true, or VALUE) or the time is "
-        "censored.",
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Rows with the same value belong together (one patient): one of them in every draw."
-    ),
-]
-Knockoffs = Annotated[
-    str, typer.Option(metavar="NAME", help="How knockoffs are made: a name from the list below, or module:Class.")
-]
 
 
 def _version(value: bool) -> None:
@@ -117,92 +87,10 @@ def demo(out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) ->
 
 
 @app.command(cls=command_listing(STATISTICS, SAMPLERS))
+@takes_selection
 def select(
-    table: TablePath,
-    target: Annotated[list[str], typer.Option("--target", "-t", metavar="COLUMN", help="The column to explain.")],
+    words: SelectionWords,
     out: Out = Path("grip2-selection"),
-    fdr: Annotated[
-        float,
-        typer.Option(
-            help="Target false discovery rate: the share of false features to accept, on average.",
-            metavar="RATE",
-            parser=rate("--fdr"),
-        ),
-    ] = 0.1,
-    statistic: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="How importance is measured: a name from the list below, or module:Class. "
-            f"{DEFAULT_STATISTIC} unless given, {PAPER_STATISTIC} with --paper.",
-        ),
-    ] = None,
-    knockoffs: Knockoffs = DEFAULT_KNOCKOFFS,
-    paper: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help=f"Start from the settings of one of the paper's experiments: {PAPER_NAMES}."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Change a setting of the statistic (network.steps=5000) or of the sampler (knockoffs.s=equi); may be repeated.",
-        ),
-    ] = None,
-    copies: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|NUMBER",
-            help="Knockoffs of every feature, drawn together: with m of them a selection can be as small as 1 / (m fdr).",
-        ),
-    ] = "auto",
-    draws: Annotated[
-        int,
-        typer.Option(
-            help="Repetitions with fresh knockoffs; several give a steadier selection, but take longer.",
-            metavar="NUMBER",
-            parser=whole("--draws", least=1),
-        ),
-    ] = 1,
-    task: Annotated[
-        str,
-        typer.Option(help="auto, regression or classification. auto: text or two-valued targets are classes."),
-    ] = "auto",
-    event: Event = None,
-    cluster: Cluster = None,
-    weights: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Refused: no statistic honours weights of rows.", hidden=True)
-    ] = None,
-    roles: Roles = None,
-    drop: Drop = None,
-    missing: MissingValues = None,
-    impute: Impute = False,
-    group_threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="Select columns correlated above this as one group, for example 0.9; off unless given.",
-            metavar="CORRELATION",
-            parser=correlation,
-        ),
-    ] = None,
-    group_representatives: Annotated[
-        bool,
-        typer.Option("--group-representatives", help="Keep one column of each such group only, as in the paper."),
-    ] = False,
-    groups: Annotated[
-        Path | None,
-        typer.Option(help="CSV file with the columns column,group: columns of a group are selected together."),
-    ] = None,
-    offset: Annotated[
-        int,
-        typer.Option(
-            help="1 controls the rate; 0 selects more under a weaker guarantee.",
-            metavar="1|0",
-            parser=whole("--offset", least=0, most=1),
-        ),
-    ] = 1,
-    seed: Seed = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Processes for several draws.", metavar="NUMBER", parser=processes)
     ] = None,
@@ -215,53 +103,19 @@ def select(
 
     Example: [bold]grip2 select patients.csv --target response --fdr 0.1 --out results[/bold]
     """
-    from grip2.commands.choices import choose
-    from grip2.commands.select import SelectionOptions, run
-    from grip2.commands.table import TableOptions, TargetOptions
+    from grip2.commands.select import run
 
     run(
-        TableOptions(
-            table, _roles(roles, drop), _missing(missing, impute), groups, group_threshold, group_representatives
-        ),
-        TargetOptions(_one_target(target), event, cluster, weights),
+        words.table_options(),
+        words.target_options(),
         out,
-        choose(statistic, knockoffs, paper=paper, settings=settings or ()),
-        SelectionOptions(fdr, _copies(copies), draws, offset, task, seed, jobs, scheduler),
+        words.choices(),
+        words.options(jobs, scheduler),
         force=force,
     )
 
 
-def _one_target(names: list[str]) -> str:
-    if len(set(names)) > 1:
-        raise Grip2Error(f"--target: one column at a time, got {' and '.join(names)}. Run the command once for each.")
-    return names[0]
-
-
-def _roles(words: list[str] | None, dropped: list[str] | None) -> dict[str, str]:
-    """Roles by column, from words such as zip=category."""
-    found = dict.fromkeys(dropped or (), "drop")
-    for word in words or ():
-        name, equals, role = word.rpartition("=")
-        if not equals or not name:
-            raise Grip2Error(f"--as: expected COLUMN=ROLE such as zip=category, got {word!r}.")
-        found[name] = role
-    return found
-
-
-def _missing(word: str | None, impute: bool) -> str:
-    """What happens to missing values; --impute is an older name of one of the ways."""
-    if impute and word not in (None, "median"):
-        raise Grip2Error(f"--impute is the same as --missing median, got --missing {word} too; give one of them.")
-    return "median" if impute else word or "draw"
-
-
-def _copies(word: str) -> int | str:
-    """The number of copies asked for, or "auto"."""
-    from grip2.copies import check_copies
-
-    copies = int(word) if word.isdecimal() else word
-    check_copies(copies, "--copies")
-    return copies
+app.command(cls=command_listing(STATISTICS, SAMPLERS))(calibrate)
 
 
 @app.command()
@@ -286,7 +140,7 @@ def columns(
     from grip2.commands.table import TableOptions, TargetOptions
 
     run(
-        TableOptions(table, _roles(roles, drop), _missing(missing, False)),
+        TableOptions(table, roles_of(roles, drop), missing_of(missing, False)),
         TargetOptions(target, event, cluster),
         out=out,
         force=force,
@@ -335,8 +189,8 @@ def diagnose(
     run(
         TableOptions(
             table,
-            _roles(roles, drop),
-            _missing(missing, impute),
+            roles_of(roles, drop),
+            missing_of(missing, impute),
             group_threshold=group_threshold,
             representatives=group_threshold is not None,
         ),

@@ -59,6 +59,22 @@ class OneRowEach:
         return np.sort(order[first])
 
 
+def augmented(
+    sampler: KnockoffSampler, X: np.ndarray, response: Response, rng: np.random.Generator, who: str
+) -> tuple[np.ndarray, Response]:
+    """Rows added where a sampler needs more than there are; they carry Gaussian noise for y."""
+    needed = sampler.rows_needed(X.shape[1])
+    if len(X) >= needed:
+        return X, response
+    if not (sampler.augments_rows and response.gaussian_noise):
+        raise Grip2Error(
+            f"{who}: {type(sampler).__name__} of {X.shape[1]} features needs at least {needed} rows for "
+            f"{response.noun}, got {len(X)}. Use CopulaKnockoffs."
+        )
+    X, y = sampler.augment_rows(X, response.y, rng=rng)
+    return X, response.encode(y, who)
+
+
 def draw_importances(
     statistic: Statistic,
     sampler: KnockoffSampler,

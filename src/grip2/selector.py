@@ -23,7 +23,7 @@ from grip2._validation import MIN_FEATURES, MIN_ROWS
 from grip2.copies import AUTOMATIC, CopiesChoice, check_copies, choose_copies
 from grip2.decision import decide
 from grip2.describe import describe_effects
-from grip2.draws import OneRowEach, draw_importances
+from grip2.draws import OneRowEach, augmented, draw_importances
 from grip2.errors import Grip2Error
 from grip2.explain import assumptions_behind, reason_for
 from grip2.facts import KnockoffQuality
@@ -102,6 +102,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         The numbers that the table became, the role of every column, and every change made.
     units_ : NamedUnits
         The units, their names and their columns. ``get_support`` marks all columns of the selected units.
+    sampler_, response_, one_row_each_ : KnockoffSampler, Response, OneRowEach or None
+        The fitted sampler, the encoded response, and the clusters of rows, if any.
     """
 
     def __init__(
@@ -156,12 +158,13 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self._check_parameters()
         table, response, rows = self._checked_data(X, y, clusters)
         self.table_, self.units_ = table, table.units
+        self.response_, self.one_row_each_ = response, rows
         check_units(self.units_, type(self).__name__)
         rng = generator_from(self.random_state)
-        statistic = self._statistic()
+        self.statistic_ = statistic = self._statistic()
         self.sampler_ = sampler = self._sampler()
         self.n_rows_ = len(response)
-        X, response = self._augmented(sampler, table.X, response, rng)
+        X, response = augmented(sampler, table.X, response, rng, type(self).__name__)
         units = self.units_.units
         groups = None if units.all_single else units
         if groups is not None or self.copies not in (1, AUTOMATIC):
@@ -226,21 +229,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             self.missing == "draw" and getattr(self._sampler_class(), "completes", False)
         )
         return tags
-
-    def _augmented(
-        self, sampler: KnockoffSampler, X: np.ndarray, response: Response, rng: np.random.Generator
-    ) -> tuple[np.ndarray, Response]:
-        """Rows added where a sampler needs more than there are; they carry Gaussian noise for y."""
-        needed = sampler.rows_needed(X.shape[1])
-        if len(X) >= needed:
-            return X, response
-        if not (sampler.augments_rows and response.gaussian_noise):
-            raise Grip2Error(
-                f"{type(self).__name__}: {type(sampler).__name__} of {X.shape[1]} features needs at least {needed} rows for "
-                f"{response.noun}, got {len(X)}. Use CopulaKnockoffs."
-            )
-        X, y = sampler.augment_rows(X, response.y, rng=rng)
-        return X, response.encode(y, type(self).__name__)
 
     def _sampler_class(self) -> type[KnockoffSampler]:
         """The class of the sampler; before ``fit`` has checked it, of whatever was given for one."""

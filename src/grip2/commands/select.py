@@ -40,19 +40,7 @@ class SelectionOptions:
 def run(
     table: TableOptions, target: TargetOptions, out: Path, choices: Choices, options: SelectionOptions, *, force: bool
 ) -> SelectionResult:
-    check_fdr(options.fdr)
-    check_task(options.task, "--task")
-    selector = KnockoffSelector(
-        choices.statistic,
-        choices.sampler,
-        fdr=options.fdr,
-        copies=options.copies,
-        offset=options.offset,
-        n_draws=options.draws,
-        task=options.task,
-        random_state=options.seed,
-        n_jobs=options.jobs,
-    )
+    selector = selector_of(choices, options)
     with OutputFolder(out, FILES, force=force) as folder:
         loaded = load(table, target)
         tell(loaded)
@@ -68,6 +56,23 @@ def run(
     show_selection(result)
     output.print(f"Report: {out / 'report.html'}", markup=False)
     return result
+
+
+def selector_of(choices: Choices, options: SelectionOptions) -> KnockoffSelector:
+    """The selector that the words of the command line describe."""
+    check_fdr(options.fdr)
+    check_task(options.task, "--task")
+    return KnockoffSelector(
+        choices.statistic,
+        choices.sampler,
+        fdr=options.fdr,
+        copies=options.copies,
+        offset=options.offset,
+        n_draws=options.draws,
+        task=options.task,
+        random_state=options.seed,
+        n_jobs=options.jobs,
+    )
 
 
 @contextmanager
