@@ -23,6 +23,8 @@ from grip2.units import Layout
 
 SWEEPS = 1600  # of all chains together
 CHAINS = 4
+# Of all responses together, such as one for each of many classes, but so many for each at least.
+SWEEPS_OF_ALL, FEWEST_SWEEPS = 4800, 400
 BURN_IN = 0.2  # share of the sweeps of a chain
 SCREENING_ROUNDS = 12
 # Densities of states fluctuate by so much (in logarithms) within a mode: smaller differences between chains mean little.
@@ -135,6 +137,7 @@ def sample_posterior(
             left_by=lambda model, response: Y[:, response] - _first_look(model, Z, response, rng),
             rng=rng,
         )
+        sweeps = min(sweeps, max(FEWEST_SWEEPS, SWEEPS_OF_ALL // len(responses)))
         rounds = max(1, -(-sweeps // (SWEEPS_PER_ROUND * chains)))
         latent = labels and len(Z) * len(model.columns) <= LATENT_ENTRIES
         values = model.moments.standardised(Z, model.columns) if latent else np.zeros((0, 0))
