@@ -16,6 +16,7 @@ SOURCE = Path(grip2.__file__).parent
 # A module may import from its own layer and from those before it.
 LAYERS = [
     {
+        "callbacks",
         "errors",
         "progress",
         "standardise",
@@ -29,11 +30,11 @@ LAYERS = [
         "pages",
     },
     {"engine"},
-    {"facts", "feature_effects", "result", "filter", "symmetry", "responses", "_validation", "rows"},
+    {"facts", "feature_effects", "result", "result_views", "filter", "symmetry", "responses", "_validation", "rows"},
     {"knockoffs", "statistics", "grouping", "groups", "copies"},
-    {"derandomize", "decision", "explain", "draws", "tables", "level_contrasts", "describe"},
+    {"derandomize", "decision", "rethreshold", "explain", "draws", "tables", "level_contrasts", "describe"},
     {"selector"},
-    {"metrics", "datasets"},
+    {"metrics", "comparison", "datasets"},
     {"experiments"},
     {"report"},
     {"commands"},

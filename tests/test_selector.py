@@ -422,8 +422,10 @@ def test_an_empty_selection_of_columns_that_are_too_much_alike_points_at_groups(
 def test_progress_of_several_processes_comes_to_its_end():
     X, y = few_true()
     steps = []
-    selector(n_draws=3, n_jobs=2).fit(X, y, progress=lambda done, total: steps.append((done, total)))
-    assert steps == [(1, 3), (2, 3), (3, 3)]
+    selector(n_draws=3, n_jobs=2, describe=False).fit(X, y, progress=lambda *at: steps.append(at))
+    knockoffs, draws, whole = 1000, 2000, 3001  # two rounds of draws on two processes
+    of_draws = [(knockoffs + draws * k // 3, whole) for k in (1, 2, 3)]
+    assert steps == [(knockoffs, whole), *of_draws, of_draws[-1], (whole, whole)]
 
 
 class Failing(Statistic):

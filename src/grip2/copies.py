@@ -42,6 +42,12 @@ class CopiesChoice:
 
     copies: int
     reason: str
+    limit: int | None = None  # the most that "auto" draws from this table, at any fdr; None: not known
+
+
+def automatic_copies(fdr: float, limit: int) -> int:
+    """The copies that "auto" draws at ``fdr``: enough that two features can be selected, but no more than ``limit``."""
+    return max(1, min(limit, math.ceil(round(1 / (FEWEST_WANTED * fdr), 9))))
 
 
 def check_copies(copies: Any, who: str) -> None:
@@ -67,17 +73,18 @@ def choose_copies(
     if copies != AUTOMATIC:
         return CopiesChoice(int(copies), "given")
     if not draws_copies:
-        return CopiesChoice(1, "this kind of knockoffs exists in one copy only")
+        return CopiesChoice(1, "this kind of knockoffs exists in one copy only", 1)
     most = min(COPIES_MAX, max(COPIES_OF_WIDE_TABLES, NARROW_COLUMNS // n_columns - 1))
-    wanted = max(1, min(most, math.ceil(round(1 / (FEWEST_WANTED * fdr), 9))))
     affordable = max(1, min(ENTRIES_MAX // (n_rows * n_columns), COLUMNS_MAX // n_columns) - 1)
-    chosen = min(wanted, affordable)
+    wanted, limit = automatic_copies(fdr, most), min(most, affordable)
+    chosen = min(wanted, limit)
     why_fewer = f" ({wanted} copies of {n_rows} x {n_columns} values would cost too much time and memory)"
     while chosen > 1 and not possible(chosen):
         chosen -= 1
+        limit = chosen
         why_fewer = " (the given S allows no more)"
     text = f"automatic: with {_copies(chosen)} at fdr {fdr:g} as few as {fewest_selected(fdr, chosen)} can be selected"
-    return CopiesChoice(chosen, text + (why_fewer if chosen < wanted else ""))
+    return CopiesChoice(chosen, text + (why_fewer if chosen < wanted else ""), limit)
 
 
 def _copies(count: int) -> str:

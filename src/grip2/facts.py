@@ -72,6 +72,7 @@ class KnockoffQuality:
     n_low_power: int  # features with a correlation of at least 0.95
     verdict: str = ""  # "good", "usable" or "do not trust", from simulated responses; empty: not examined
     verdict_reasons: tuple[str, ...] = ()
+    draws_copies: bool = True  # could the sampler draw several copies?
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from grip2.engine.effect_sweeps import Prior
+from grip2.progress import Progress, counted_progress
 from grip2.standardise import standardise
 from grip2.statistics.augmented import shared_among_threads, threads_for
 from grip2.statistics.effect_chain import SWEEPS_PER_ROUND, Chain, Draws, MeasurementNoise, Noise, ProbitNoise
@@ -84,6 +85,7 @@ def fit_effects(
     interactions: bool = True,
     sweeps: int = SWEEPS,
     chains: int = CHAINS,
+    progress: Progress | None = None,
 ) -> EffectFit:
     """Posterior of the standardised columns ``Z`` (rows, members p) for the measurements ``y``.
 
@@ -103,6 +105,7 @@ def fit_effects(
         interactions=interactions,
         sweeps=sweeps,
         chains=chains,
+        progress=progress,
     )
     residual = y - own.mean() - own.std() * found.prediction(Z, 0)
     return EffectFit(found.probability(0), residual, found.disagreement(0))
@@ -119,6 +122,7 @@ def sample_posterior(
     interactions: bool = True,
     sweeps: int = SWEEPS,
     chains: int = CHAINS,
+    progress: Progress | None = None,
 ) -> Posterior:
     """Posteriors of responses (rows,), each by itself, on one model of the columns ``Z`` (rows, members p).
 
@@ -148,10 +152,11 @@ def sample_posterior(
             for own in rng.spawn(chains)
         ]
         burn_in = int(BURN_IN * rounds)
-        shared_among_threads(lambda chain: chain.warm_up(burn_in), runs)
+        after_round = counted_progress(progress, len(runs) * (burn_in + max(1, rounds - burn_in)))
+        shared_among_threads(lambda chain: chain.warm_up(burn_in, after_round), runs)
         for response in range(len(responses)):
             _resample(runs[response * chains : (response + 1) * chains], rng)
-        drawn = shared_among_threads(lambda chain: chain.collect(rounds - burn_in), runs)
+        drawn = shared_among_threads(lambda chain: chain.collect(rounds - burn_in, after_round), runs)
     by_response = tuple(tuple(drawn[k : k + chains]) for k in range(0, len(drawn), chains))
     given = np.array(responses)
     return Posterior(model, by_response, given.mean(axis=1), given.std(axis=1), latent)
