@@ -6,7 +6,7 @@ A fit is one task with a hundred subtasks, one for each percent of the work, so 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from grip2.progress import PhasedProgress, Progress
 
@@ -15,17 +15,23 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 PERCENTS = 100
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-    SUPPORTED = True
+    from sklearn import callback as _sklearn
 except ImportError:  # scikit-learn before 1.9
-    SUPPORTED = False
+    _sklearn = None
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
+SUPPORTED = _sklearn is not None
 
-    def with_callbacks(method: Method) -> Method:
-        return method
+
+class _NoCallbacks:
+    """Where there is nothing to support."""
+
+
+CallbackSupport: Any = _sklearn.CallbackSupportMixin if SUPPORTED else _NoCallbacks
+
+
+def with_callbacks(method: Method) -> Method:
+    """``fit`` with a `FitTask` inside: callbacks are told when it ends, also where it fails."""
+    return cast("Method", _sklearn.with_callbacks(method)) if SUPPORTED else method
 
 
 class _Percents(PhasedProgress):

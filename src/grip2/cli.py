@@ -313,6 +313,28 @@ def diagnose(
 
 
 @app.command()
+def compare(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR DIR...", help="Folders that grip2 select has written; at least two.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE.csv|FILE.html", help="Write the comparison of all features to a file."
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Show several selections side by side: which features all of them select, and how far each two agree.
+
+    For other statistics, seeds, draws or rates on one table. Example: [bold]grip2 compare run-1 run-2 --out runs.html[/bold]
+    """
+    from grip2.commands.compare import run
+
+    run(folders, out=out, force=force)
+
+
+@app.command()
 def bench(
     full: Annotated[bool, typer.Option("--full", help="All 5,000 steps of the paper's synthetic run.")] = False,
 ) -> None:

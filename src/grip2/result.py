@@ -144,7 +144,9 @@ class SelectionResult(ResultViews):
     W_draws: np.ndarray | None = None  # (draws, units) W of every draw, with several
     fitted_fdr: float | None = None  # of the fit, where `at` has chosen another fdr
     surface: Surface | None = None  # for the report; not part of the JSON
-    origin: SelectionResult | None = None  # the result of the fit, where `at` has chosen another fdr; not part of the JSON
+    origin: SelectionResult | None = (
+        None  # the result of the fit, where `at` has chosen another fdr; not part of the JSON
+    )
 
     @property
     def n_draws(self) -> int:

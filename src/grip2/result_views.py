@@ -39,9 +39,10 @@ class ResultViews:
         >>> result = grip2.select(
         ...     X, y, statistic=LassoCoefficient(), knockoffs=GaussianKnockoffs(), copies=5, random_state=0, describe=False
         ... )
-        >>> for fdr in (0.05, 0.1, 0.3):
+        >>> for fdr in (0.04, 0.1):
         ...     print(fdr, result.at(fdr).selected)
-        0.05 []
+        0.04 []
+        0.1 ['x0', 'x2', 'x1', 'x3']
         """
         from grip2.rethreshold import at_fdr
 

@@ -86,7 +86,7 @@ def _differences(chosen: SelectionResult) -> list[str]:
     """What a fit at this fdr would have done otherwise, one sentence each."""
     told = []
     if chosen.fitted_fdr is not None:
-        told.append(f"Thresholded anew: models were fitted for fdr {chosen.fitted_fdr:g}.")
+        told.append(f"Thresholded anew after a fit at fdr {chosen.fitted_fdr:g}.")
     automatic = _automatic(chosen)
     if automatic not in (None, chosen.copies):
         told.append(

@@ -10,6 +10,7 @@ from grip2.filter import knockoff_threshold
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.metrics import power
 from grip2.statistics import GRIP1, GRIP2, EffectPosterior, GRIP1a, GroupLasso, Staged
+from grip2.statistics.staged import FIRST_STAGE_STEPS
 from grip2.units import Units
 
 FAMILY = [GRIP2, GRIP1, GRIP1a, GroupLasso]

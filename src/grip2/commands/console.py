@@ -1,4 +1,4 @@
-"""Terminal output: progress while a command works, notices, and the selection at the end."""
+"""Terminal output: notices while a command works, and the selection at the end."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from grip2.progress import Progress as ProgressCallback
 from grip2.report.effect_panels import percent
 from grip2.result import SelectionResult
 
@@ -29,27 +27,7 @@ errors = Console(stderr=True, highlight=False)
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[ProgressCallback]:
-    """A progress bar on standard error, as a callback for statistics."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(),
-    )
-    quiet = not errors.is_terminal
-    with Progress(*columns, console=errors, transient=True, disable=quiet) as bar, _remembered_interrupt() as check:
-        task = bar.add_task(label, total=None)
-
-        def update(done: int, total: int) -> None:
-            check()
-            bar.update(task, completed=done, total=total)
-
-        yield update
-
-
-@contextmanager
-def _remembered_interrupt() -> Iterator[Callable[[], None]]:
+def remembered_interrupt() -> Iterator[Callable[[], None]]:
     """Ctrl-C that is neither lost nor fatal: inside a callback of the compiler it would be swallowed, or crash the process.
 
     So the first one is only remembered, and ``check`` raises it. Where nothing is checked for some seconds, or at a second

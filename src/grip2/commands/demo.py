@@ -9,8 +9,9 @@ import pandas as pd
 from rich.table import Table
 
 from grip2._output import OutputFolder
-from grip2.commands.console import output, progress_bar, show_selection
+from grip2.commands.console import output, show_selection
 from grip2.commands.names import DEFAULT_STATISTIC
+from grip2.commands.progress_display import progress_display
 from grip2.commands.select import FILES, result_files
 from grip2.datasets import make_hidden_interactions
 from grip2.knockoffs import GaussianKnockoffs
@@ -61,7 +62,7 @@ def _select(
     label: str, statistic: Statistic, sampler: GaussianKnockoffs, X: pd.DataFrame, y: np.ndarray, seed: int
 ) -> SelectionResult:
     selector = KnockoffSelector(statistic, sampler, fdr=FDR, random_state=seed)
-    with progress_bar(label) as progress:
+    with progress_display(label) as progress:
         return selector.fit(X, y, progress=progress).result_
 
 

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from grip2._output import OutputFolder
 from grip2.commands.choices import Choices
-from grip2.commands.console import notice, output, progress_bar, show_selection, warnings_as_notices
+from grip2.commands.console import notice, output, show_selection, warnings_as_notices
+from grip2.commands.progress_display import progress_display
 from grip2.commands.table import TableOptions, TargetOptions, load, prepared, tell
 from grip2.copies import AUTOMATIC
 from grip2.experiments.workers import open_workers
 from grip2.filter import check_fdr
+from grip2.plain_text import visible_line
 from grip2.report import selection_page
 from grip2.result import SelectionResult
 from grip2.selector import KnockoffSelector
@@ -52,9 +54,11 @@ def run(
         n_jobs=options.jobs,
     )
     with OutputFolder(out, FILES, force=force) as folder:
-        loaded = load(table, target)
-        tell(loaded)
-        with warnings_as_notices(), progress_bar("selecting") as progress, _executor(options) as executor:
+        with warnings_as_notices(), progress_display("selecting") as progress, _executor(options) as executor:
+            progress.before(f"reading {visible_line(table.path.name)}")
+            loaded = load(table, target)
+            tell(loaded)
+            progress.before("preparing the table")
             X, left_out = prepared(loaded, table)
             result = selector.fit(X, loaded.y, clusters=loaded.clusters, progress=progress, executor=executor).result_
             if left_out:

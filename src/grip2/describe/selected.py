@@ -97,7 +97,9 @@ def _posterior(
         curves = fit_curve_lasso(Z, layout, lines, rng=stream(rng, "curves"))
         responses = response.working_responses(np.zeros((len(Z), 1)) if curves.logits is None else curves.logits)
     sweeps = max(LEAST_SWEEPS, SWEEPS * MANY_COLUMNS // (len(responses) * max(MANY_COLUMNS, layout.n_columns)))
-    return sample_posterior(Z, layout, responses, rng=rng, labels=response.latent_labels, sweeps=sweeps, progress=progress)
+    return sample_posterior(
+        Z, layout, responses, rng=rng, labels=response.latent_labels, sweeps=sweeps, progress=progress
+    )
 
 
 class _UnitTerms(NamedTuple):

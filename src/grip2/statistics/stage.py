@@ -63,8 +63,8 @@ class Stage(ABC):
     ) -> StageFit:
         """Fit to the standardised columns ``Z`` (rows, members p) of all members.
 
-        ``fit_rows``: the numbers of the rows to fit on, all by default. What is left is that of all rows. ``progress`` need not be
-        called.
+        ``fit_rows``: the numbers of the rows to fit on, all by default. What is left is that of all rows.
+        ``progress`` need not be called.
         """
 
     def facts(self, fit: StageFit) -> StageFacts:

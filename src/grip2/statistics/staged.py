@@ -105,9 +105,7 @@ class Staged(BatchedStatistic):
         choosing = network.range_steps(judged=True) * (2 if self.target == "auto" else 1)
 
         def prepare(Z: np.ndarray, layout: Layout, rng: np.random.Generator, part: Progress | None) -> _PreparedStages:
-            for_choice, for_block = split_progress(
-                part, FIRST_STAGE_STEPS + choosing, network.blocks.pilot_steps
-            )
+            for_choice, for_block = split_progress(part, FIRST_STAGE_STEPS + choosing, network.blocks.pilot_steps)
             choice = _choose(self, Z, layout, response, rng, for_choice)
             ready = network.prepared(choice.learned.problem, choice.rehearsal, rng, for_block)
             in_units_of_y = choice.learned.scale**2

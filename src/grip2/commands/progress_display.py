@@ -1,0 +1,103 @@
+"""Progress on standard error while a command works: a bar on a terminal, a line now and then in a log."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.progress import BarColumn, SpinnerColumn, TextColumn
+from rich.progress import Progress as RichProgress
+
+from grip2.commands.console import errors, remembered_interrupt
+from grip2.progress import PhasedProgress, seconds_left, time_in_words
+
+# Seconds between two lines of a log; where a new phase begins, fewer are enough.
+BETWEEN_LINES, BETWEEN_PHASES = 5.0, 2.0
+
+
+class Display(PhasedProgress):
+    """What is being done, how much of it is done and how long the rest will take, as far as that can be said."""
+
+    def __init__(self, check: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._check, self._clock = check, clock
+        self._doing, self._share = "", 0.0
+        self._began: float | None = None
+
+    def before(self, what: str) -> None:
+        """Something that comes before the work itself, such as reading a file; it is not part of the estimate."""
+        self._doing = what
+        self._show(new_phase=True)
+
+    def phase(self, name: str) -> None:
+        self._began = self._clock() if self._began is None else self._began
+        self._doing = name
+        self._show(new_phase=True)
+
+    def __call__(self, done: int, total: int) -> None:
+        self._check()
+        self._began = self._clock() if self._began is None else self._began
+        self._share = done / max(1, total)
+        self._show(new_phase=False)
+
+    def _left(self) -> str:
+        """The estimate in words; empty while it would be a guess."""
+        left = None if self._began is None else seconds_left(self._clock() - self._began, self._share)
+        return "" if left is None or self._share == 1 else f"about {time_in_words(left)} left"
+
+    @abstractmethod
+    def _show(self, *, new_phase: bool) -> None:
+        """Bring what people see up to date."""
+
+
+class Bar(Display):
+    """One bar of rich, whose spinner turns from the first moment."""
+
+    def __init__(self, check: Callable[[], None], bar: RichProgress, label: str) -> None:
+        super().__init__(check)
+        self._bar, self._label = bar, label
+        self._task = bar.add_task(label, total=None, left="")
+
+    def _show(self, *, new_phase: bool) -> None:
+        told = f"{self._label}: {self._doing}" if self._doing else self._label
+        work: dict[str, Any] = {} if self._began is None else {"completed": self._share, "total": 1.0}
+        self._bar.update(self._task, description=told, left=self._left(), **work)
+
+
+class Lines(Display):
+    """Plain lines for a log: "grip2: fitting knockoffs, 25 % (about 40 s left)"."""
+
+    def __init__(
+        self, check: Callable[[], None], write: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(check, clock)
+        self._write, self._last = write, float("-inf")
+
+    def _show(self, *, new_phase: bool) -> None:
+        now = self._clock()
+        if now - self._last < (BETWEEN_PHASES if new_phase else BETWEEN_LINES):
+            return
+        self._last = now
+        share = f", {100 * self._share:.0f} %" if self._share else ""
+        left = self._left()
+        self._write(f"grip2: {self._doing or 'working'}{share}{f' ({left})' if left else ''}")
+
+
+@contextmanager
+def progress_display(label: str) -> Iterator[Display]:
+    """A display on standard error, to be given as ``progress``; Ctrl-C ends the work where that is safe."""
+    with remembered_interrupt() as check:
+        if not errors.is_terminal:
+            yield Lines(check, lambda line: errors.print(line, markup=False, soft_wrap=True))
+            return
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TextColumn("{task.fields[left]}"),
+        )
+        with RichProgress(*columns, console=errors, transient=True) as bar:
+            yield Bar(check, bar, label)
