@@ -250,8 +250,8 @@ def _features_of(result: SelectionResult) -> dict[str, str]:
         "knockoffs": str(settings.get("knockoffs", {}).get("name", "?")),
         "fdr": f"fdr {result.fdr:g}",
         "offset": f"offset {result.offset}",
-        "copies": f"{result.copies} copies",
-        "draws": f"{result.n_draws} draws",
+        "copies": f"{result.copies} {'copy' if result.copies == 1 else 'copies'}",
+        "draws": f"{result.n_draws} {'draw' if result.n_draws == 1 else 'draws'}",
         "seed": f"seed {result.seed}",
     }
 

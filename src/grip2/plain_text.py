@@ -7,8 +7,10 @@ writing can disguise a name, and a spreadsheet computes a cell that begins with 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Control characters of terminals; marks that turn the direction of writing or break lines; half of a pair of code units.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -46,8 +48,7 @@ def for_spreadsheet(text: str) -> str:
 def spreadsheet_csv(frame: pd.DataFrame) -> str:
     """A frame as CSV for spreadsheets: texts and headings that look like formulas have an apostrophe before them."""
     safe = frame.rename(columns={name: for_spreadsheet(name) for name in frame.columns if isinstance(name, str)})
-    texts = [j for j, kind in enumerate(safe.dtypes) if not pd.api.types.is_numeric_dtype(kind)]
-    for j in texts:
+    for j in (j for j, kind in enumerate(safe.dtypes) if kind.kind not in "biufc"):
         safe.isetitem(j, [for_spreadsheet(cell) if isinstance(cell, str) else cell for cell in safe.iloc[:, j]])
     return str(safe.to_csv(index=False))
 

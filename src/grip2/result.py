@@ -15,6 +15,7 @@ from grip2.errors import Grip2Error
 from grip2.facts import ColumnFacts, Facts, KnockoffQuality, LevelContrast, record_from
 from grip2.feature_effects import EffectDescription
 from grip2.filter import contrast
+from grip2.plain_text import short_name
 from grip2.result_views import ResultViews
 from grip2.symmetry import unshuffled
 
@@ -294,7 +295,7 @@ class SelectionResult(ResultViews):
 
     def __str__(self) -> str:
         head = f"{len(self.selected)} of {len(self.feature_names)} features selected at fdr {self.fdr:g}"
-        names = ", ".join(self.selected[:20]) + (", ..." if len(self.selected) > 20 else "")
+        names = ", ".join(map(short_name, self.selected[:20])) + (", ..." if len(self.selected) > 20 else "")
         return f"{head}: {names}" if self.selected else f"{head}. {self.reason}"
 
 

@@ -55,7 +55,7 @@ class ResultViews:
         return statistics_figure(self._result)
 
     def plot_effects(self, features: Sequence[str] | None = None) -> Figure:
-        """Curves of the selected features and surfaces of their interactions, one row for each feature (a matplotlib figure).
+        """Curves of the selected features and surfaces of their interactions (a matplotlib figure).
 
         Without ``features`` the strongest ones are drawn. A description without an error guarantee.
         """

@@ -15,6 +15,7 @@ from grip2.errors import Grip2Error
 from grip2.explain import reason_for
 from grip2.feature_effects import EffectDescription
 from grip2.filter import check_fdr, fewest_selected
+from grip2.plain_text import short_name
 from grip2.result import SelectionResult
 
 SHOWN_NAMES = 10
@@ -95,7 +96,9 @@ def _differences(chosen: SelectionResult) -> list[str]:
         )
     new = [] if chosen.effects is None else [name for name in chosen.selected if name not in chosen.effects]
     if new:
-        names = ", ".join(new[:SHOWN_NAMES]) + (f" and {len(new) - SHOWN_NAMES} more" if len(new) > SHOWN_NAMES else "")
+        names = ", ".join(map(short_name, new[:SHOWN_NAMES])) + (
+            f" and {len(new) - SHOWN_NAMES} more" if len(new) > SHOWN_NAMES else ""
+        )
         told.append(f"Selected, but not described, as a fit at fdr {chosen.fdr:g} would: {names}.")
     return told
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from grip2.feature_effects import EffectCurve, EffectSurface
 from grip2.figure_style import BLUE, GREY
+from grip2.plain_text import short_name, visible_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ def draw_curve(axes: Axes, curve: EffectCurve) -> None:
     else:
         axes.fill_between(grid, lower, upper, color=BLUE, alpha=0.2, linewidth=0)
         axes.plot(grid, mean, color=BLUE)
-    axes.set_xlabel(curve.column, parse_math=False)
+    axes.set_xlabel(short_name(curve.column, 40), parse_math=False)
     axes.set_ylabel("effect")
 
 
@@ -61,8 +62,8 @@ def draw_surface(axes: Axes, surface: EffectSurface) -> None:
             shown = np.unique(np.linspace(0, len(points) - 1, SHOWN_LABELS).round().astype(int))
             axis.set_ticks(places[shown].tolist())
             _label(axis, points[shown], tuple(labels[k] for k in shown) if labels else ())
-    axes.set_xlabel(surface.column, parse_math=False)
-    axes.set_ylabel(surface.partner_column, parse_math=False)
+    axes.set_xlabel(short_name(surface.column, 40), parse_math=False)
+    axes.set_ylabel(short_name(surface.partner_column, 40), parse_math=False)
     axes.figure.colorbar(image, ax=axes, label="effect together", shrink=0.9)
 
 
@@ -76,6 +77,6 @@ def _even(points: np.ndarray) -> np.ndarray:
 
 
 def _label(axis: Axis, points: np.ndarray, labels: tuple[str, ...]) -> None:
-    texts = labels or tuple(f"{point:g}" for point in points)
+    texts = tuple(map(visible_line, labels)) or tuple(f"{point:g}" for point in points)
     short = [text if len(text) <= LABEL_LENGTH else text[: LABEL_LENGTH - 3] + "..." for text in texts]
     axis.set_ticklabels(short, parse_math=False)

@@ -45,22 +45,12 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
-def drawn_curves(effect: FeatureEffect) -> list[EffectCurve]:
-    """The curves that are worth drawing, the largest share first; none of a feature without an effect of its own."""
-    alone = effect.direction not in (TOGETHER, UNCLEAR)
-    curves = sorted(effect.curves, key=lambda curve: -curve.share) if alone else []
-    return [curve for curve in curves if curve.direction != UNCLEAR][:MAX_CURVES] or curves[:1]
-
-
-def drawn_surfaces(effect: FeatureEffect) -> list[EffectSurface]:
-    """The surfaces that are worth drawing, the largest share first."""
-    return [interaction.surface for interaction in effect.interactions[:MAX_SURFACES]]
-
-
 def _panel(effect: FeatureEffect) -> EffectPanel:
     alone = effect.direction not in (TOGETHER, UNCLEAR)
-    drawn, surfaces = drawn_curves(effect), drawn_surfaces(effect)
-    left_out = len(effect.curves) - len(drawn) if alone else 0
+    curves = sorted(effect.curves, key=lambda curve: -curve.share) if alone else []
+    drawn = [curve for curve in curves if curve.direction != UNCLEAR][:MAX_CURVES] or curves[:1]
+    surfaces = [interaction.surface for interaction in effect.interactions[:MAX_SURFACES]]
+    left_out = len(curves) - len(drawn)
     notes = [
         "Its levels are in the table of levels below." if effect.direction == BY_LEVEL else "",
         f"{left_out} more {'columns act' if left_out > 1 else 'column acts'} less; selection.json has all curves."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grip2.figure_style import BLUE, GREY, ORANGE, new_figure
+from grip2.plain_text import short_name
 from grip2.result import SelectionResult, Surface
 
 if TYPE_CHECKING:
@@ -39,7 +40,11 @@ def statistics_figure(result: SelectionResult) -> Figure:
         axes.set_xlabel(f"features by |W| ({shown})")
         axes.set_ylabel("W  (feature minus knockoff)" if result.copies == 1 else "W  (winner minus median)")
         axes.set_xticks(
-            range(len(order)), [result.feature_names[j] for j in order], rotation=90, fontsize=6.5, parse_math=False
+            range(len(order)),
+            [short_name(result.feature_names[j], 24) for j in order],
+            rotation=90,
+            fontsize=6.5,
+            parse_math=False,
         )
         axes.set_xlim(-0.8, len(order) - 0.2)
         if W.any():
