@@ -162,11 +162,11 @@ def test_effects_are_one_figure(result):
 
 
 def test_effects_that_are_not_there(result, empty):
-    with pytest.raises(Grip2Error, match="'harmles' is not among .* Did you mean 'harmless'"):
+    with pytest.raises(Grip2Error, match=r"'harmles' is not among .* Did you mean 'harmless'"):
         result.plot_effects(["harmles"])
     with pytest.raises(Grip2Error, match="at least one feature"):
         result.plot_effects([])
-    with pytest.raises(Grip2Error, match="no selected feature is described. Nothing was selected"):
+    with pytest.raises(Grip2Error, match=r"no selected feature is described\. Nothing was selected"):
         empty.plot_effects()
     with pytest.raises(Grip2Error, match="describe=True"):
         replace(result, effects=None).plot_effects()

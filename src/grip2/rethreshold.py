@@ -96,9 +96,8 @@ def _differences(chosen: SelectionResult) -> list[str]:
         )
     new = [] if chosen.effects is None else [name for name in chosen.selected if name not in chosen.effects]
     if new:
-        names = ", ".join(map(short_name, new[:SHOWN_NAMES])) + (
-            f" and {len(new) - SHOWN_NAMES} more" if len(new) > SHOWN_NAMES else ""
-        )
+        more = f" and {len(new) - SHOWN_NAMES} more" if len(new) > SHOWN_NAMES else ""
+        names = ", ".join(map(short_name, new[:SHOWN_NAMES])) + more
         told.append(f"Selected, but not described, as a fit at fdr {chosen.fdr:g} would: {names}.")
     return told
 
