@@ -139,26 +139,34 @@ class Clock:
         return self.now
 
 
-def test_lines_of_a_log_come_at_once_and_then_now_and_again():
+def test_lines_of_a_log_come_now_and_again():
     clock, lines = Clock(), []
     log = Lines(lambda: None, lines.append, clock)
     log.before("reading data.csv")
-    assert lines == ["grip2: reading data.csv"], "from the first moment"
+    assert lines == [], "what ends at once writes nothing"
     clock.now = 1.0
+    log.look()
+    assert lines == ["progress: reading data.csv"]
     log.phase("fitting knockoffs")
+    clock.now = 2.0
+    log.look()
     assert len(lines) == 1, "not every second"
     clock.now = 3.0
     log.phase("fitting the first stage")
-    log(1, 10)
-    for now in np.arange(3.0, 23.0, 0.25):
+    for now in range(3, 24):
         clock.now = float(now)
-        log(1 + int(now), 30)
-    assert lines[1] == "grip2: fitting the first stage"
-    assert len(lines) == 5, "every five seconds"
-    assert lines[-1] == "grip2: fitting the first stage, 63 % (about 10 s left)"
-    clock.now = 60.0
+        log(now - 3, 30)
+        log.look()
+    assert lines[1] == "progress: fitting the first stage"
+    assert len(lines) == 6, "every five seconds"
+    assert lines[-1] == "progress: fitting the first stage, 67 % (about 10 s left)"
+    for now in range(24, 60):
+        clock.now = float(now)
+        log.look()
+    assert len(lines) == 7, "nothing new for half a minute, but still there"
     log(30, 30)
-    assert lines[-1] == "grip2: fitting the first stage, 100 %"
+    log.look()
+    assert lines[-1] == "progress: fitting the first stage, 100 %"
 
 
 def test_reading_is_not_part_of_the_estimate():
@@ -169,7 +177,18 @@ def test_reading_is_not_part_of_the_estimate():
     log.phase("fitting knockoffs")
     clock.now = 110.0
     log(1, 2)
-    assert lines[-1] == "grip2: fitting knockoffs, 50 % (about 10 s left)"
+    log.look()
+    assert lines == ["progress: fitting knockoffs, 50 % (about 10 s left)"]
+
+
+def test_a_thread_looks_and_ends_with_the_work(monkeypatch):
+    monkeypatch.setattr("grip2.commands.progress_display.EVERY", 0.01)
+    written = threading.Event()
+    with Lines(lambda: None, lambda line: written.set()) as log:
+        log.phase("fitting knockoffs")
+        assert written.wait(10)
+        thread = log._thread
+    assert not thread.is_alive()
 
 
 def test_an_interrupt_that_was_remembered_is_raised_when_work_is_reported():
@@ -197,17 +216,16 @@ def test_the_bar_of_a_terminal():
     assert "25%" in text.getvalue()
 
 
-def test_a_piped_command_writes_plain_lines(capsys, tmp_path):
+def test_a_piped_command_writes_plain_lines(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("grip2.commands.progress_display.EVERY", 0.001)
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.standard_normal((60, 6)), columns=list("abcdef")).assign(
-        y=lambda table: table["a"] + table["b"]
-    )
+    frame = pd.DataFrame(rng.standard_normal((60, 6)), columns=list("abcdef")).assign(y=lambda table: table.sum(axis=1))
     frame.to_csv(tmp_path / "data.csv", index=False)
     words = ["select", tmp_path / "data.csv", "--target", "y", "--statistic", "lcd", "--out", tmp_path / "result"]
     main([str(word) for word in words])
     done = capsys.readouterr()
-    told = [line for line in done.err.splitlines() if line.startswith("grip2: ")]
-    assert told[0] == "grip2: reading data.csv"
+    told = [line for line in done.err.splitlines() if line.startswith("progress: ")]
+    assert told[0] == "progress: reading data.csv"
     assert not re.search(r"[\x1b\r]", done.err)
     assert "reading" not in done.out
 
