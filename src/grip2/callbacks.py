@@ -49,7 +49,7 @@ class _Percents(PhasedProgress):
             self._told += 1
         return None
 
-    def phase(self, name: str) -> None:
+    def phase(self, name: str, *, paced: bool = False) -> None:
         self._name = name
 
 

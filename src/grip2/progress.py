@@ -19,14 +19,14 @@ class PhasedProgress(ABC):
         """So much of the work is done."""
 
     @abstractmethod
-    def phase(self, name: str) -> None:
-        """What begins now, as "fitting knockoffs"."""
+    def phase(self, name: str, *, paced: bool = False) -> None:
+        """What begins now, as "fitting knockoffs". ``paced``: from here on the pace tells how long the rest will take."""
 
 
-def begin(progress: Progress | None, phase: str) -> None:
+def begin(progress: Progress | None, phase: str, *, paced: bool = False) -> None:
     """Tell what begins now, where somebody wants to know."""
     if isinstance(progress, PhasedProgress):
-        progress.phase(phase)
+        progress.phase(phase, paced=paced)
 
 
 class _Within(PhasedProgress):
@@ -39,8 +39,8 @@ class _Within(PhasedProgress):
     def __call__(self, done: int, total: int) -> bool | None:
         return self._report(done, total)
 
-    def phase(self, name: str) -> None:
-        begin(self._whole, name)
+    def phase(self, name: str, *, paced: bool = False) -> None:
+        begin(self._whole, name, paced=paced)
 
 
 class _AllOf(PhasedProgress):
@@ -52,9 +52,9 @@ class _AllOf(PhasedProgress):
     def __call__(self, done: int, total: int) -> bool | None:
         return False if False in [each(done, total) for each in self._every] else None
 
-    def phase(self, name: str) -> None:
+    def phase(self, name: str, *, paced: bool = False) -> None:
         for each in self._every:
-            begin(each, name)
+            begin(each, name, paced=paced)
 
 
 def joined_progress(*several: Progress | None) -> Progress | None:

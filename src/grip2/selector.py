@@ -232,7 +232,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             possible=partial(_can_draw, sampler),
         )
         _finish(of_knockoffs)
-        begin(progress, "measuring importance")
+        begin(progress, "measuring importance", paced=True)
         importances = draw_importances(
             statistic,
             sampler,

@@ -276,7 +276,7 @@ def test_progress_moves_all_the_time(monkeypatch, omega):
     statistic.importance(X, Xk, y, rng=RNG(0), progress=lambda done, total: seen.append(done / total))
     assert len(seen) >= 50
     assert min(np.diff(seen)) >= 0
-    assert max(np.diff([0, *seen])) < 0.15
+    assert max(np.diff([0, *seen])) < 0.25
     assert seen[-1] == 1
 
 

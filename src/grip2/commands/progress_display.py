@@ -26,28 +26,33 @@ class Display(PhasedProgress):
     def __init__(self, check: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._check, self._clock = check, clock
         self._doing, self._share = "", 0.0
-        self._began: float | None = None
+        self._began = False
+        self._pace: tuple[float, float] | None = None  # when and at which share the pace of the rest began
 
     def before(self, what: str) -> None:
-        """Something that comes before the work itself, such as reading a file; it is not part of the estimate."""
+        """Something that comes before the work itself, such as reading a file."""
         self._doing = what
         self._show()
 
-    def phase(self, name: str) -> None:
-        self._began = self._clock() if self._began is None else self._began
-        self._doing = name
+    def phase(self, name: str, *, paced: bool = False) -> None:
+        self._began, self._doing = True, name
+        if paced:
+            self._pace = (self._clock(), self._share)
         self._show()
 
     def __call__(self, done: int, total: int) -> None:
         self._check()
-        self._began = self._clock() if self._began is None else self._began
+        self._began = True
         self._share = done / max(1, total)
         self._show()
 
     def _left(self) -> str:
         """The estimate in words; empty while it would be a guess."""
-        left = None if self._began is None else seconds_left(self._clock() - self._began, self._share)
-        return "" if left is None or self._share == 1 else f"about {time_in_words(left)} left"
+        if self._pace is None or self._share == 1:
+            return ""
+        since, share = self._pace
+        left = seconds_left(self._clock() - since, (self._share - share) / (1.0 - share))
+        return "" if left is None else f"about {time_in_words(left)} left"
 
     @abstractmethod
     def _show(self) -> None:
@@ -64,7 +69,7 @@ class Bar(Display):
 
     def _show(self) -> None:
         told = f"{self._label}: {self._doing}" if self._doing else self._label
-        work: dict[str, Any] = {} if self._began is None else {"completed": self._share, "total": 1.0}
+        work: dict[str, Any] = {"completed": self._share, "total": 1.0} if self._began else {}
         self._bar.update(self._task, description=told, left=self._left(), **work)
 
 

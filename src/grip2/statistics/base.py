@@ -162,7 +162,7 @@ class BatchedStatistic(Statistic):
     """Base of statistics that score several knockoff draws in one call; a subclass implements ``_importances``."""
 
     batches_draws: ClassVar[bool] = True
-    relative_time: ClassVar[int] = 10
+    relative_time: ClassVar[int] = 6
 
     @abstractmethod
     def _importances(

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from grip2.engine.effect_sweeps import Prior
-from grip2.progress import Progress, counted_progress
+from grip2.progress import Progress, counted_progress, split_progress
 from grip2.standardise import standardise
 from grip2.statistics.augmented import shared_among_threads, threads_for
 from grip2.statistics.effect_chain import SWEEPS_PER_ROUND, Chain, Draws, MeasurementNoise, Noise, ProbitNoise
@@ -32,6 +32,8 @@ FLATTENED = 5.0
 # longer tables are taken for measurements, which loses little where a label says little.
 LATENT_ENTRIES = 60_000_000
 LEAST_CHANCE = 1e-3
+# Shares of the time, for the progress bar: the model with its screened pairs, and the chains.
+_WORK = (1_000, 2_000)
 
 
 class EffectFit(NamedTuple):
@@ -129,6 +131,7 @@ def sample_posterior(
     ``labels``: the responses are 0 and 1, and latent measurements are drawn; else they are measurements.
     """
     Y = np.column_stack([standardise(np.asarray(one, dtype=float)) for one in responses])
+    of_model, of_chains = split_progress(progress, *_WORK)
     with threads_for(Z):
         model = fit_model(
             Z,
@@ -152,7 +155,9 @@ def sample_posterior(
             for own in rng.spawn(chains)
         ]
         burn_in = int(BURN_IN * rounds)
-        after_round = counted_progress(progress, len(runs) * (burn_in + max(1, rounds - burn_in)))
+        if of_model is not None:
+            of_model(1, 1)
+        after_round = counted_progress(of_chains, len(runs) * (burn_in + max(1, rounds - burn_in)))
         shared_among_threads(lambda chain: chain.warm_up(burn_in, after_round), runs)
         for response in range(len(responses)):
             _resample(runs[response * chains : (response + 1) * chains], rng)

@@ -61,7 +61,7 @@ class EffectPosterior(Statistic, Stage):
         Of the Gibbs sampler, in all of its four chains together; the first fifth is discarded as burn-in.
     """
 
-    relative_time: ClassVar[int] = 10
+    relative_time: ClassVar[int] = 6
     stage_name: ClassVar[str] = "effects"
     stage_explains: ClassVar[str] = "effects of single features and of pairs, straight or curved (Bayesian model)"
 

@@ -33,7 +33,7 @@ class Ensemble(Statistic):
     Small networks are trained as one batched computation.
     """
 
-    relative_time: ClassVar[int] = 10
+    relative_time: ClassVar[int] = 6
 
     def __init__(self, statistic: Statistic, k: int = 5, *, budget: str = "split") -> None:
         self.statistic = statistic

@@ -41,7 +41,7 @@ TARGETS = (RESIDUAL, RESPONSE)
 LEAST_SHARE = 0.01
 
 # The first stage takes about as long as so many steps of the network, for the progress bar.
-FIRST_STAGE_STEPS = 5_000
+FIRST_STAGE_STEPS = 8_000
 
 NETWORK_EXPLAINS = {
     RESIDUAL: "any signal in what is left, for example features that act together",
