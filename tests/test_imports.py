@@ -27,6 +27,7 @@ LAYERS = [
         "_output",
         "figure_style",
         "pages",
+        "plain_text",
     },
     {"engine"},
     {"facts", "feature_effects", "result", "filter", "symmetry", "responses", "_validation", "rows"},

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from grip2.decision import Decision
-from grip2.empty_selection import Request
 from grip2.errors import Grip2Error
 from grip2.explain import reason_for
 from grip2.facts import CalibrationFacts, Facts, KnockoffQuality, StageFacts
@@ -37,7 +36,7 @@ def make_result(W, fdr=0.1, copies=1, **changes):
         "fdr": fdr,
         "offset": 1,
         "threshold": threshold,
-        "reason": reason_for(Decision(W, q, W >= threshold, threshold), Request(fdr, 1, 1, copies)),
+        "reason": reason_for(Decision(W, q, W >= threshold, threshold), fdr=fdr, offset=1, n_draws=1, copies=copies),
         "copies": copies,
         "assumptions": ("rows are independent",),
         "facts": FACTS,

@@ -11,6 +11,7 @@ import numpy as np
 from grip2.copies import why_impossible
 from grip2.decision import Decision
 from grip2.filter import estimated_fdp, fewest_selected
+from grip2.plain_text import short_name
 
 # From this mean correlation of columns with their own knockoffs on, an empty selection is put down to it.
 ALIKE = 0.9
@@ -94,7 +95,7 @@ def _strongest(decision: Decision, request: Request) -> str:
         return ""
     q = decision.q_values
     told = [
-        f"{request.names[j]} ({f'selected from fdr {_rounded_up(q[j]):g} on' if q[j] < 1 else 'at no fdr below 1'})"
+        f"{short_name(request.names[j])} ({f'selected from fdr {_rounded_up(q[j]):g} on' if q[j] < 1 else 'at no fdr below 1'})"
         for j in leading
     ]
     return f"The strongest {'was' if len(told) == 1 else 'were'} {', '.join(told)}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from grip2.decision import Decision
@@ -11,21 +13,34 @@ from grip2.responses import Response
 from grip2.statistics.base import Statistic
 
 
-def reason_for(decision: Decision, request: Request) -> str:
-    """Why these units were selected, or why none were and what would change that."""
+def reason_for(
+    decision: Decision,
+    *,
+    fdr: float,
+    offset: int,
+    n_draws: int,
+    copies: int,
+    draws_copies: bool = True,
+    own_correlation: float = 0.0,
+    correlations: Sequence[float] = (),
+    names: Sequence[str] = (),
+    explained: float | None = None,
+) -> str:
+    """Why these units were selected, or why none were and what would change that; see `Request` for the arguments."""
     W, selected, threshold = decision.W, decision.selected, decision.threshold
     if not selected.any():
+        request = Request(fdr, offset, n_draws, copies, names, draws_copies, correlations, own_correlation, explained)
         return why_empty(decision, request)
-    count, fdr, copies = int(selected.sum()), request.fdr, request.copies
-    if request.n_draws > 1:
+    count = int(selected.sum())
+    if n_draws > 1:
         verb = "passes" if count == 1 else "pass"
-        return f"{count_features(count)} {verb} e-BH at fdr {fdr:g} on e-values averaged over {request.n_draws} draws."
+        return f"{count_features(count)} {verb} e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
     beaten = int(np.sum(W <= -threshold))
     divisor = f"({copies} x {count})" if copies > 1 else f"{count}"
     return (
         f"{count_features(count)} {_have(count)} W >= {threshold:.3g}, {beaten} {_have(beaten)} W <= {-threshold:.3g}: "
-        f"estimated false discovery proportion ({request.offset} + {beaten}) / {divisor} = "
-        f"{(request.offset + beaten) / (copies * count):.3g}, at most {fdr:g}."
+        f"estimated false discovery proportion ({offset} + {beaten}) / {divisor} = "
+        f"{(offset + beaten) / (copies * count):.3g}, at most {fdr:g}."
     )
 
 

@@ -7,8 +7,10 @@ writing can disguise a name, and a spreadsheet computes a cell that begins with 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Control characters of terminals; marks that turn the direction of writing or break lines; half of a pair of code units.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -27,6 +29,15 @@ def visible_line(text: str) -> str:
     return _BREAKS.sub(_written_out, visible(text))
 
 
+def short_name(name: str, most: int = 60) -> str:
+    """A name on one line, with its middle left out where it is longer than ``most`` characters."""
+    name = visible_line(name)
+    if len(name) <= most:
+        return name
+    tail = (most - 1) // 3
+    return f"{name[: most - 1 - tail]}…{name[len(name) - tail :]}"
+
+
 def for_spreadsheet(text: str) -> str:
     """The text with an apostrophe before it where a spreadsheet would take it for a formula; numbers stay as they are."""
     if not _FORMULA.match(text) or _is_number(text):
@@ -37,15 +48,16 @@ def for_spreadsheet(text: str) -> str:
 def spreadsheet_csv(frame: pd.DataFrame) -> str:
     """A frame as CSV for spreadsheets: texts and headings that look like formulas have an apostrophe before them."""
     safe = frame.rename(columns={name: for_spreadsheet(name) for name in frame.columns if isinstance(name, str)})
-    texts = [j for j, kind in enumerate(safe.dtypes) if not pd.api.types.is_numeric_dtype(kind)]
-    for j in texts:
+    for j in (j for j, kind in enumerate(safe.dtypes) if kind.kind not in "biufc"):
         safe.isetitem(j, [for_spreadsheet(cell) if isinstance(cell, str) else cell for cell in safe.iloc[:, j]])
-    return safe.to_csv(index=False)
+    return str(safe.to_csv(index=False))
 
 
 def _written_out(found: re.Match[str]) -> str:
     code = ord(found[0])
-    return {"\n": r"\n", "\t": r"\t", "\r": r"\r"}.get(found[0]) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
+    return {"\n": r"\n", "\t": r"\t", "\r": r"\r"}.get(found[0]) or (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    )
 
 
 def _is_number(text: str) -> bool:

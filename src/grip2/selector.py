@@ -32,7 +32,6 @@ from grip2.copies import (
 from grip2.decision import decide
 from grip2.describe import describe_effects
 from grip2.draws import Drawn, OneRowEach, draw_importances
-from grip2.empty_selection import Request
 from grip2.errors import Grip2Error
 from grip2.explain import assumptions_behind, reason_for
 from grip2.filter import check_fdr
@@ -336,17 +335,15 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             threshold=decision.threshold,
             reason=reason_for(
                 decision,
-                Request(
-                    fdr=self.fdr,
-                    offset=self.offset,
-                    n_draws=self.n_draws,
-                    copies=copies,
-                    names=names,
-                    draws_copies=sampler.draws_copies,
-                    correlations=quality.unit_correlations,
-                    own_correlation=quality.mean_correlation,
-                    explained=max((stage.held_out_share for stage in importances[0].facts.stages), default=None),
-                ),
+                fdr=self.fdr,
+                offset=self.offset,
+                n_draws=self.n_draws,
+                copies=copies,
+                draws_copies=sampler.draws_copies,
+                own_correlation=quality.mean_correlation,
+                correlations=quality.unit_correlations,
+                names=names,
+                explained=max((stage.held_out_share for stage in importances[0].facts.stages), default=None),
             ),
             assumptions=tuple(
                 assumptions_behind(
