@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from grip2.plain_text import short_name, visible, visible_line
 
 # Longer names are shortened on pages; files have them in full.
-LONGEST_NAME = 120
+LONGEST_NAME, LONGEST_LISTED = 120, 48  # alone, in a list of names
 
 
 def render_page(template: str, **values: Any) -> str:
@@ -36,16 +36,16 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def page_name(name: str) -> Markup:
+def page_name(name: str, longest: int = LONGEST_NAME) -> Markup:
     """A name that keeps its direction of writing to itself; a long one is shortened, and shown whole on hovering."""
-    whole, shown = visible_line(name), short_name(name, LONGEST_NAME)
+    whole, shown = visible_line(name), short_name(name, longest)
     title = "" if shown == whole else f' title="{escape(whole[:1000])}"'
     return Markup(f"<bdi{title}>{escape(shown)}</bdi>")
 
 
 def _names(names: list[str], most: int = 12) -> Markup:
     """Names with commas between them, the first ones where there are many."""
-    listed = Markup(", ").join(page_name(name) for name in list(names)[:most])
+    listed = Markup(", ").join(page_name(name, LONGEST_LISTED) for name in list(names)[:most])
     return listed if len(names) <= most else Markup(f"{listed} and {len(names) - most} more")
 
 

@@ -145,22 +145,22 @@ def _selection_table(result: SelectionResult) -> Table:
         title=f"{len(frame)} of {len(result.W)} features selected at fdr {result.fdr:g}", title_justify="left"
     )
     table.add_column("feature", overflow="fold")
-    of_knockoff = "of its knockoff" if result.copies == 1 else "of its best knockoff"
-    for heading in ("W", "q-value", *(["e-value", "in draws"] if with_e else ["importance", of_knockoff])):
-        table.add_column(heading, justify="right")
     effects = {} if result.effects is None else {effect.name: effect for effect in result.effects}
     if effects:
         table.add_column("direction", overflow="fold")
         table.add_column("share", justify="right")
+    for heading in ("q-value", *(["in draws", "e-value"] if with_e else []), "W"):
+        table.add_column(heading, justify="right")
     for row in frame.head(MAX_ROWS_SHOWN).to_dict("records"):
-        last = (
-            [f"{row['e_value']:.3g}", f"{row['frequency']:.0%}"]
-            if with_e
-            else [f"{row['original']:.4g}", f"{row['knockoff']:.4g}"]
-        )
         effect = effects.get(row["name"])
-        acts = [effect.direction, percent(effect.share)] if effect is not None else []
-        table.add_row(Text(visible_line(str(row["name"]))), f"{row['W']:.4g}", f"{row['q_value']:.3g}", *last, *acts)
+        acts = ["", ""] if effect is None else [effect.direction, percent(effect.share)]
+        table.add_row(
+            Text(visible_line(str(row["name"]))),
+            *(acts if effects else []),
+            f"{row['q_value']:.3g}",
+            *([f"{row['frequency']:.0%}", f"{row['e_value']:.3g}"] if with_e else []),
+            f"{row['W']:.4g}",
+        )
     if len(frame) > MAX_ROWS_SHOWN:
         table.caption = f"and {len(frame) - MAX_ROWS_SHOWN} more in selection.csv"
     return table

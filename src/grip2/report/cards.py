@@ -19,6 +19,7 @@ from grip2.feature_effects import (
     FeatureEffect,
     Interaction,
 )
+from grip2.plain_text import short_name
 from grip2.report.effect_drawings import curve_drawing, surface_drawing
 from grip2.report.effect_panels import percent
 from grip2.result import SelectionResult
@@ -41,6 +42,14 @@ WORDS = {
 
 
 @dataclass(frozen=True)
+class Partner:
+    """Another selected unit that a unit acts together with."""
+
+    name: str
+    told: str  # share and kind, in words
+
+
+@dataclass(frozen=True)
 class Card:
     """One selected unit on the page."""
 
@@ -52,7 +61,7 @@ class Card:
     frequency: float | None  # share of the draws that select it by themselves
     lasso: bool | None  # does the lasso select it too? None: not compared
     stands_for: tuple[str, ...]  # the columns, where they are others than the unit's name
-    partners: tuple[str, ...]  # in words
+    partners: tuple[Partner, ...]
     contrasts: tuple[LevelContrast, ...]  # of its levels, the largest difference first
     drawings: tuple[Markup, ...]
     note: str  # what is not drawn; empty: nothing
@@ -76,7 +85,7 @@ def _card(result: SelectionResult, name: str, j: int, effect: FeatureEffect | No
         q_value=float(result.q_values[j]),
         frequency=None if result.frequency is None else float(result.frequency[j]),
         lasso=None if result.lasso is None else result.lasso.q_values[j] <= result.fdr,
-        stands_for=() if columns == (name,) else columns,
+        stands_for=columns if _other_names(name, columns) else (),
         partners=() if effect is None else tuple(_partner(each) for each in effect.interactions),
         contrasts=tuple(sorted(contrasts, key=lambda each: -abs(each.difference))),
         drawings=() if effect is None else _drawings(effect),
@@ -86,11 +95,20 @@ def _card(result: SelectionResult, name: str, j: int, effect: FeatureEffect | No
 
 def _direction(effect: FeatureEffect) -> str:
     of_class = f" (chance of {effect.output})" if effect.output else ""
+    labels = effect.curves[0].labels if len(effect.curves) == 1 else ()
+    if len(labels) == 2 and effect.direction in (INCREASING, DECREASING):
+        higher = "higher" if effect.direction == INCREASING else "lower"
+        return f"the response is {higher} with {short_name(labels[1])} than with {short_name(labels[0])}{of_class}"
     return WORDS.get(effect.direction, effect.direction) + of_class
 
 
-def _partner(interaction: Interaction) -> str:
-    return f"{interaction.partner}: {percent(interaction.share)} ({interaction.functions[0]})"
+def _partner(interaction: Interaction) -> Partner:
+    return Partner(interaction.partner, f"{percent(interaction.share)} ({interaction.functions[0]})")
+
+
+def _other_names(name: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """What a unit stands for beside itself; the levels of a category are no other columns."""
+    return tuple(column for column in columns if column != name and not column.startswith(f"{name}="))
 
 
 def _drawings(effect: FeatureEffect) -> tuple[Markup, ...]:

@@ -22,7 +22,7 @@ def curve_drawing(curve: EffectCurve) -> Markup:
     if curve.labels or len(curve.grid) <= 2:
         return _levels(curve)
     heights = axis((*curve.lower, *curve.upper, 0.0), HEIGHT - BOTTOM, TOP, margin=0.05)
-    marks = ticks(heights.low, heights.high, 4)
+    marks = ticks(heights.low, heights.high, 5)
     left = 10 + max(width_of(told(mark)) for mark in marks)
     across = axis(curve.grid, left, WIDTH - RIGHT)
     parts = []

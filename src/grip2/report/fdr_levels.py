@@ -12,7 +12,6 @@ from grip2.result import SelectionResult
 
 TABLED = (0.05, 0.1, 0.2)
 DRAWN_TO = 0.5
-MOST_NAMES = 12
 WIDTH, HEIGHT, BOTTOM, TOP, RIGHT = 360.0, 200.0, 38.0, 10.0, 14.0
 
 
@@ -22,26 +21,32 @@ class Level:
 
     fdr: float
     count: int
-    names: tuple[str, ...]  # the first of them, those with the smallest q-values first
+    new: tuple[str, ...]  # those that the level before it does not select, the smallest q-values first
     asked: bool  # is it the fdr that was asked for?
 
 
 def levels(result: SelectionResult) -> list[Level]:
     """The usual rates and the one that was asked for."""
     asked = [] if any(abs(result.fdr - fdr) < 1e-12 for fdr in TABLED) else [result.fdr]
-    return [_level(result, fdr) for fdr in sorted((*TABLED, *asked))]
+    found: list[Level] = []
+    before = np.zeros(len(result.W), dtype=bool)
+    for fdr in sorted((*TABLED, *asked)):
+        chosen = selected_at(result, fdr)
+        found.append(Level(fdr, int(chosen.sum()), _names(result, chosen & ~before), abs(fdr - result.fdr) < 1e-12))
+        before = chosen
+    return found
 
 
 def selected_at(result: SelectionResult, fdr: float) -> np.ndarray:
     """(units,) mask of what is selected at another fdr; at the fdr of the result, its own selection."""
-    return result.selected_mask if fdr == result.fdr else result.q_values <= fdr
+    own = abs(fdr - result.fdr) < 1e-12
+    return result.selected_mask if own else result.q_values <= fdr
 
 
-def _level(result: SelectionResult, fdr: float) -> Level:
-    chosen = np.flatnonzero(selected_at(result, fdr))
+def _names(result: SelectionResult, mask: np.ndarray) -> tuple[str, ...]:
+    chosen = np.flatnonzero(mask)
     order = chosen[np.lexsort((-result.W[chosen], result.q_values[chosen]))]
-    names = tuple(result.feature_names[j] for j in order[:MOST_NAMES])
-    return Level(fdr, len(chosen), names, fdr == result.fdr)
+    return tuple(result.feature_names[j] for j in order)
 
 
 def levels_drawing(result: SelectionResult) -> Markup:

@@ -43,6 +43,7 @@ def selection_page(
         title=title,
         result=result,
         n_draws=result.settings["n_draws"],
+        in_draws=result.e_values is not None,
         notes=notes,
         cards=cards(result),
         first_levels=MOST_LEVELS,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grip2.empty_selection import count_features
+from grip2.filter import estimated_fdp
 from grip2.result import SelectionResult
 
 MOST_SHOWN = 8
@@ -44,24 +45,23 @@ def _near_miss(result: SelectionResult, j: int) -> NearMiss:
 
 
 def _why_in_one(result: SelectionResult, j: int) -> str:
-    """From the counts that the filter compares at the W of this feature."""
-    W, copies, fdr = result.W, result.copies, result.fdr
-    n_above, n_beaten = int(np.sum(W >= W[j])), int(np.sum(-W >= W[j]))
-    estimate = (result.offset + n_beaten) / (copies * n_above)
-    if n_beaten == 0 and result.offset == 1 and estimate > fdr:
+    """From the counts that the filter compares where it would let this feature in first."""
+    W, copies, fdr, offset = result.W, result.copies, result.fdr, result.offset
+    candidates, estimates = estimated_fdp(W, offset, copies)
+    reached = np.flatnonzero(candidates <= W[j])
+    best = reached[np.flatnonzero(estimates[reached] == estimates[reached].min())[-1]]
+    n_above, n_beaten = int(np.sum(candidates[best] <= W)), int(np.sum(W <= -candidates[best]))
+    sum_ = f"({offset} + {n_beaten}) / ({copies} x {n_above}) = {estimates[best]:.2g}"
+    if n_beaten == 0 and offset == 1:
         enough = math.ceil(round(1 / (n_above * fdr), 9))
+        verb = "is" if n_above == 1 else "are"
         return (
-            f"No knockoff came as far, but {count_features(n_above)} so far up {'is' if n_above == 1 else 'are'} too few: "
-            f"1 / ({copies} x {n_above}) = {estimate:.2g} is above {fdr:g}. With {enough} copies it would have passed, if it "
-            "had beaten them all."
+            f"No knockoff came as far, but {count_features(n_above)} {verb} too few to select: {sum_} is above {fdr:g}. With "
+            f"{enough} copies {'it' if n_above == 1 else 'they'} would pass, if no knockoff came as far again."
         )
-    if n_beaten:
-        won = "1 knockoff" if n_beaten == 1 else f"{n_beaten} knockoffs"
-        return (
-            f"{won} came as far as it did, beside {count_features(n_above)}: estimated share of false ones "
-            f"({result.offset} + {n_beaten}) / ({copies} x {n_above}) = {estimate:.2g}."
-        )
-    return "It did not come as far as the threshold."
+    others = "alone" if n_above == 1 else f"together with {n_above - 1} {'other' if n_above == 2 else 'others'}"
+    beaten = "1 knockoff" if n_beaten == 1 else f"{n_beaten} knockoffs"
+    return f"It would come in {others}, and {beaten} came as far: the estimated share of false ones is {sum_}, above {fdr:g}."
 
 
 def _why_in_draws(result: SelectionResult, j: int) -> str:
