@@ -43,8 +43,9 @@ def test_it_is_the_lasso_on_the_first_draw(n_draws):
     X, y = table()
     Remembering.drawn.clear()
     result = fit(X, y, knockoffs=Remembering(), n_draws=n_draws, copies=2)
-    apart = generator_from(3).spawn(n_draws + 1)[-1]
-    expected = LassoCoefficient().importance(X, Remembering.drawn[0], y, rng=stream(apart, "lasso beside")).W
+    expected = (
+        LassoCoefficient().importance(X, Remembering.drawn[0], y, rng=stream(generator_from(3), "lasso beside")).W
+    )
     np.testing.assert_allclose(result.lasso.W, expected)
     np.testing.assert_array_equal(result.lasso.q_values, q_values(np.array(result.lasso.W), 1, 2))
     assert result.lasso.W[0] > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.metadata
 import numbers
 import time
@@ -185,7 +186,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 warnings.warn(f"{type(self).__name__}: {why}", ImpossibleRequestWarning, stacklevel=2)
         sampler.fit(X, **_given(groups=groups, categories=table.categories or None))
         copies = choose(possible=partial(_can_draw, sampler))
-        *rngs, apart = rng.spawn(self.n_draws + 1)
+        apart = copy.deepcopy(rng)  # what is scored beside the statistic must not move its random numbers
         drawn = draw_importances(
             statistic,
             sampler,
@@ -194,7 +195,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             units=units,
             copies=copies.copies,
             one_row_each=rows,
-            rngs=rngs,
+            rngs=rng.spawn(self.n_draws),
             n_jobs=self.n_jobs,
             executor=executor,
             progress=progress,
