@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from grip2 import KnockoffSelector, select
+from grip2.copies import ImpossibleRequestWarning
 from grip2.draws import OneRowEach
 from grip2.errors import Grip2Error
 from grip2.knockoffs import FixedXKnockoffs, GaussianKnockoffs
@@ -236,8 +238,11 @@ def test_empty_selection_is_explained():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((100, 12)), rng.standard_normal(100)
     for copies, needed in ((1, 20), (4, 5)):
-        result = selector(fdr=0.05, copies=copies).fit(X, y).result_
+        possible = needed <= 12
+        with nullcontext() if possible else pytest.warns(ImpossibleRequestWarning, match="nothing can be selected"):
+            result = selector(fdr=0.05, copies=copies).fit(X, y).result_
         assert result.selected == []
+        assert ("nothing can be selected" in result.reason) == (not possible)
         assert f"at least {needed} features must be selected together" in result.reason
 
 

@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failure, 2 usage or bad input, 130 interrupted.
 
 from __future__ import annotations
 
+import shlex
 import sys
 import traceback
 from pathlib import Path
@@ -17,6 +18,7 @@ from grip2.commands.experiment_cli import app as experiment_app
 from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, PAPER_NAMES, PAPER_STATISTIC, command_listing
 from grip2.errors import Grip2Error
 from grip2.knockoffs.registry import SAMPLERS
+from grip2.plain_text import visible
 from grip2.statistics.registry import STATISTICS
 
 app = typer.Typer(
@@ -104,14 +106,15 @@ def options(
     f"{STATISTICS.entry(DEFAULT_STATISTIC).title} find with the truth, and writes the table (data.csv), the selection "
     "(selection.csv, selection.json) and a report (report.html)."
 )
-def demo(out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) -> None:
+def demo(context: typer.Context, out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) -> None:
     from grip2.commands.demo import run
 
-    run(out, seed=seed, force=force)
+    run(out, seed=seed, force=force, command=_command(context))
 
 
 @app.command(cls=command_listing(STATISTICS, SAMPLERS))
 def select(
+    context: typer.Context,
     table: TablePath,
     target: Annotated[str, typer.Option("--target", "-t", help="The column to explain.")],
     out: Out = Path("grip2-selection"),
@@ -205,7 +208,15 @@ def select(
         choose(statistic, knockoffs, paper=paper, settings=settings or ()),
         SelectionOptions(fdr, _copies(copies), draws, offset, task, seed, jobs, scheduler),
         force=force,
+        command=_command(context),
     )
+
+
+def _command(context: typer.Context) -> str:
+    """The words that were typed, for the report; without the seed they would not say all."""
+    words = list(context.obj or ())
+    seeded = any(word == "--seed" or word.startswith("--seed=") for word in words)
+    return shlex.join(["grip2", *words, *([] if seeded else ["--seed", str(context.params["seed"])])]) if words else ""
 
 
 def _roles(words: list[str] | None, dropped: list[str] | None) -> dict[str, str]:
@@ -350,7 +361,7 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in words  # may stand anywhere
     words = [word for word in words if word != "--debug"]
     try:
-        code = app(args=words, prog_name="grip2", standalone_mode=False)
+        code = app(args=words, prog_name="grip2", standalone_mode=False, obj=tuple(words))
     except (KeyboardInterrupt, typer.Abort):
         code = EXIT_STOPPED
     except UsageError as error:
@@ -371,7 +382,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    typer.echo(f"grip2: {message}", err=True)
+    typer.echo(f"grip2: {visible(message)}", err=True)
     raise SystemExit(code)
 
 

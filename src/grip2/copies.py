@@ -36,6 +36,10 @@ ENTRIES_MAX = 60_000_000
 COLUMNS_MAX = 4_000
 
 
+class ImpossibleRequestWarning(UserWarning):
+    """Whatever the data say, nothing can be selected at this fdr with so few features and copies."""
+
+
 @dataclass(frozen=True)
 class CopiesChoice:
     """The number of copies and why, in words."""
@@ -89,3 +93,22 @@ def choose_copies(
 
 def _copies(count: int) -> str:
     return "1 copy" if count == 1 else f"{count} copies"
+
+
+def why_impossible(fdr: float, copies: int, n_units: int, *, draws_copies: bool = True) -> str:
+    """Why nothing can be selected from so few units with offset 1, and what to do; empty where something can."""
+    needed = fewest_selected(fdr, copies)
+    if needed <= n_units:
+        return ""
+    level = math.ceil(1000 / (copies * n_units)) / 1000
+    enough = copies
+    while fewest_selected(fdr, enough) > n_units:
+        enough += 1
+    remedies = [f"draw at least {_copies(enough)}"] * draws_copies + [f"ask for an fdr of at least {level:g}"] * (
+        level < 1
+    )
+    advice = " or ".join(remedies) or "no fdr below 1 is possible with so few"
+    return (
+        f"nothing can be selected at fdr {fdr:g} with {_copies(copies)}: at least {needed} features must be selected together "
+        f"(1 / (copies x fdr)), and there are {n_units}; {advice}."
+    )

@@ -63,6 +63,9 @@ def _retold(chosen: SelectionResult, decision: Decision, known: SelectionResult)
         copies=chosen.copies,
         draws_copies=quality.draws_copies,
         own_correlation=quality.mean_correlation,
+        correlations=quality.unit_correlations,
+        names=chosen.feature_names,
+        explained=max((stage.held_out_share for stage in chosen.facts.stages), default=None),
     )
     effects = _described(chosen)
     # What was said of an earlier choice is said anew.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.metadata
 import numbers
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
@@ -23,21 +24,29 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from grip2._random import RandomState, generator_from
 from grip2._validation import MIN_FEATURES
 from grip2.callbacks import CallbackSupport, FitTask, with_callbacks
-from grip2.copies import AUTOMATIC, CopiesChoice, check_copies, choose_copies
+from grip2.copies import (
+    AUTOMATIC,
+    CopiesChoice,
+    ImpossibleRequestWarning,
+    check_copies,
+    choose_copies,
+    why_impossible,
+)
 from grip2.decision import Evidence
 from grip2.describe import describe_effects
-from grip2.draws import OneRowEach, draw_importances
+from grip2.draws import Drawn, OneRowEach, draw_importances
 from grip2.errors import Grip2Error, NothingSelected
 from grip2.explain import assumptions_behind, reason_for
-from grip2.facts import KnockoffQuality
 from grip2.filter import check_fdr
 from grip2.groups import Groups, NamedUnits
+from grip2.knockoff_quality import knockoff_quality
 from grip2.knockoffs import KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
+from grip2.lasso_beside import lasso_beside, lasso_comparison
 from grip2.level_contrasts import level_contrasts
 from grip2.progress import Progress, begin, joined_progress, split_progress
 from grip2.responses import Response, check_varies, response_from
-from grip2.result import Importance, SelectionResult
+from grip2.result import SelectionResult
 from grip2.statistics.base import Statistic
 from grip2.statistics.staged import Staged
 from grip2.tables import PreparedTable
@@ -46,8 +55,6 @@ from grip2.tables.sources import is_frame, take_columns
 
 # The sampler where none is named.
 DEFAULT_KNOCKOFFS = "auto"
-# Above this correlation with its knockoff a feature has next to no power.
-LOW_POWER_CORRELATION = 0.95
 # Time that parts of a fit take, where fitting knockoffs takes 1,000: a rough guess, for the progress bar.
 KNOCKOFFS_TIME, DESCRIPTION_TIME = 1_000, 300
 # What `transform` does where nothing is selected.
@@ -92,8 +99,9 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
     n_jobs : int or None
         Processes for several draws; as in scikit-learn. Small networks train up to eight draws at once in one process.
     describe : bool
-        Describe how the selected features act (``result_.effects``): shares of variance, curves, interactions. It is done
-        after the selection, which it does not change, in about two seconds, and has no error guarantee.
+        Describe how the selected features act (``result_.effects``): shares of variance, curves, interactions; and what the
+        lasso finds on the knockoffs of the first draw (``result_.lasso``), unless the table is very large. It is done after
+        the selection, which it does not change, in about two seconds, and has no error guarantee.
     empty : {"warn", "error", "keep_all"}
         What ``transform`` does where nothing is selected, which is an answer but leaves the next step of a pipeline without
         columns. "warn", as scikit-learn's own selectors: a table without columns, and a warning. "error": raises
@@ -220,20 +228,26 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         groups = None if units.all_single else units
         if groups is not None or self.copies not in (1, AUTOMATIC):
             sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else int(self.copies), groups=groups)
-        begin(progress, "fitting knockoffs")
-        reported = of_knockoffs if sampler.reports_progress else None
-        sampler.fit(X, **_given(groups=groups, categories=table.categories or None, progress=reported))
-        copies = choose_copies(
+        choose = partial(
+            choose_copies,
             self.copies,
             fdr=self.fdr,
             n_rows=len(X),
             n_columns=X.shape[1],
             draws_copies=sampler.draws_copies,
-            possible=partial(_can_draw, sampler),
         )
+        if self.offset == 1:
+            why = why_impossible(self.fdr, choose().copies, len(units), draws_copies=sampler.draws_copies)
+            if why:
+                warnings.warn(f"{type(self).__name__}: {why}", ImpossibleRequestWarning, stacklevel=3)
+        begin(progress, "fitting knockoffs")
+        reported = of_knockoffs if sampler.reports_progress else None
+        sampler.fit(X, **_given(groups=groups, categories=table.categories or None, progress=reported))
+        copies = choose(possible=partial(_can_draw, sampler))
         _finish(of_knockoffs)
         begin(progress, "measuring importance", paced=True)
-        importances = draw_importances(
+        apart = copy.deepcopy(rng)  # what is scored beside the statistic must not move its random numbers
+        drawn = draw_importances(
             statistic,
             sampler,
             X,
@@ -245,9 +259,10 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             executor=executor,
             progress=of_draws,
+            beside=lasso_beside(statistic, response, X.shape, copies.copies, apart) if self.describe else None,
         )
         _finish(of_draws)
-        self.result_ = self._result(importances, statistic, sampler, response, rows, copies, began)
+        self.result_ = self._result(drawn, statistic, sampler, response, rows, copies, began)
         if self.describe:
             begin(progress, "describing the selected features")
             effects = describe_effects(
@@ -403,7 +418,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
 
     def _result(
         self,
-        importances: Sequence[Importance],
+        drawn: Drawn,
         statistic: Statistic,
         sampler: KnockoffSampler,
         response: Response,
@@ -411,12 +426,14 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         choice: CopiesChoice,
         began: float,
     ) -> SelectionResult:
+        importances, copies = drawn.importances, choice.copies
         evidence = Evidence.of(importances, offset=self.offset)
         decision = evidence.decide(self.fdr)
-        copies, quality = choice.copies, _quality(sampler, choice.copies, judged=rows is None)
+        names, units = self.units_.names, self.units_.units
+        quality = knockoff_quality(sampler, copies, units=units, names=names, judged=rows is None)
         seed, added = self.random_state, len(response) - self.n_rows_
         return SelectionResult(
-            feature_names=self.units_.names,
+            feature_names=names,
             W=decision.W,
             q_values=decision.q_values,
             selected_mask=decision.selected,
@@ -433,6 +450,9 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
                 copies=copies,
                 draws_copies=sampler.draws_copies,
                 own_correlation=quality.mean_correlation,
+                correlations=quality.unit_correlations,
+                names=names,
+                explained=max((stage.held_out_share for stage in importances[0].facts.stages), default=None),
             ),
             assumptions=tuple(
                 assumptions_behind(
@@ -441,7 +461,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
                     response,
                     self.offset,
                     copies=copies,
-                    grouped=not self.units_.units.all_single,
+                    grouped=not units.all_single,
                     n_added=added,
                     n_clusters=0 if rows is None else len(rows),
                 )
@@ -464,6 +484,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             groups=self.table_.stands_for(),
             columns=tuple(variable.facts() for variable in self.table_.variables),
             level_contrasts=level_contrasts(self.table_, response, decision.selected) if not added else (),
+            lasso=lasso_comparison(drawn.beside, self.offset),
             surface=importances[0].surface,
         )
 
@@ -473,7 +494,14 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             "knockoffs": {"name": type(sampler).__name__, **_short(sampler.get_params(deep=False))},
             "copies": self.copies if self.copies == AUTOMATIC else int(self.copies),
             "n_draws": int(self.n_draws),
+            "call": self._call(),
         }
+
+    def _call(self) -> str:
+        """The selector as Python writes it, with what differs from the defaults; without what changes no numbers."""
+        seed = self.random_state if isinstance(self.random_state, numbers.Integral) else None
+        plain = clone(self).set_params(n_jobs=None, describe=True, random_state=seed)
+        return " ".join(repr(plain).split())
 
 
 def select(
@@ -509,21 +537,6 @@ def check_units(named: NamedUnits, who: str) -> None:
             f"{who}: at least {MIN_FEATURES} units are needed, but groups put all columns into {named.names[0]!r}: a false "
             "discovery rate over a single unit says nothing."
         )
-
-
-def _quality(sampler: KnockoffSampler, copies: int, *, judged: bool) -> KnockoffQuality:
-    """Correlation of every column with its own knockoff, ``1 - S_jj / Sigma_jj``, in the space where the sampler works."""
-    correlation = sampler.own_correlation(copies)
-    verdict = sampler.verdict() if judged else None  # on rows that belong together a simulation says nothing
-    return KnockoffQuality(
-        sampler=type(sampler).__name__,
-        mean_correlation=float(correlation.mean()),
-        largest_correlation=float(correlation.max()),
-        n_low_power=int(np.sum(correlation >= LOW_POWER_CORRELATION)),
-        verdict=verdict.verdict if verdict else "",
-        verdict_reasons=verdict.reasons if verdict else (),
-        draws_copies=sampler.draws_copies,
-    )
 
 
 def _short(settings: Mapping[str, Any]) -> dict[str, Any]:

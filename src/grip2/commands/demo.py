@@ -23,10 +23,11 @@ from grip2.statistics.lasso_coefficient import LassoCoefficient
 from grip2.statistics.registry import STATISTICS
 
 FDR = 0.1
+TITLE = "Demo: a signal that linear methods cannot detect"
 OURS = STATISTICS.entry(DEFAULT_STATISTIC).title
 
 
-def run(out: Path, *, seed: int, force: bool) -> None:
+def run(out: Path, *, seed: int, force: bool, command: str = "") -> None:
     made = make_hidden_interactions(random_state=seed)
     n, p = made.X.shape
     names = [f"x{j + 1:03d}" for j in range(p)]
@@ -48,7 +49,7 @@ def run(out: Path, *, seed: int, force: bool) -> None:
             f"Generated data: the response depends on {len(truth)} features, through absolute values and products. "
             + " ".join(_sentence(label, result, truth) for label, result in results.items()),
         )
-        files = result_files(results[OURS], title="Demo: a signal that linear methods cannot detect", notes=notes)
+        files = result_files(results[OURS], title=TITLE, notes=notes, command=command)
         folder.write({**files, "data.csv": X.assign(y=made.y).round(6).to_csv(index=False)})
     show_selection(results[OURS])
     output.print(table)

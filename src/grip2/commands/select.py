@@ -16,7 +16,7 @@ from grip2.commands.table import TableOptions, TargetOptions, load, prepared, te
 from grip2.copies import AUTOMATIC
 from grip2.experiments.workers import open_workers
 from grip2.filter import check_fdr
-from grip2.plain_text import visible_line
+from grip2.plain_text import spreadsheet_csv, visible_line
 from grip2.report import selection_page
 from grip2.result import SelectionResult
 from grip2.selector import KnockoffSelector
@@ -39,7 +39,14 @@ class SelectionOptions:
 
 
 def run(
-    table: TableOptions, target: TargetOptions, out: Path, choices: Choices, options: SelectionOptions, *, force: bool
+    table: TableOptions,
+    target: TargetOptions,
+    out: Path,
+    choices: Choices,
+    options: SelectionOptions,
+    *,
+    force: bool,
+    command: str = "",
 ) -> SelectionResult:
     check_fdr(options.fdr)
     selector = KnockoffSelector(
@@ -66,7 +73,7 @@ def run(
         notice(f"{target.target} is taken for {result.response}")
         notice(f"knockoff copies of every feature: {result.copies} ({result.copies_reason})")
         title = f"{table.path.name}: what explains {target.target}?"
-        folder.write(result_files(result, title=title, changes=loaded.notices))
+        folder.write(result_files(result, title=title, changes=loaded.notices, command=command))
     show_selection(result)
     output.print(f"Report: {out / 'report.html'}", markup=False)
     return result
@@ -83,11 +90,16 @@ def _executor(options: SelectionOptions) -> Iterator[Executor | None]:
 
 
 def result_files(
-    result: SelectionResult, *, title: str, notes: tuple[str, ...] = (), changes: tuple[str, ...] = ()
+    result: SelectionResult,
+    *,
+    title: str,
+    notes: tuple[str, ...] = (),
+    changes: tuple[str, ...] = (),
+    command: str = "",
 ) -> dict[str, str]:
-    """The contents of the three files that every selection writes."""
+    """The contents of the three files that every selection writes; ``command`` makes them again."""
     return {
         "selection.json": result.to_json(),
-        "selection.csv": result.to_frame().to_csv(index=False),
-        "report.html": selection_page(result, title=title, notes=notes, changes=changes),
+        "selection.csv": spreadsheet_csv(result.to_frame()),
+        "report.html": selection_page(result, title=title, notes=notes, changes=changes, command=command),
     }

@@ -43,6 +43,9 @@ class Statistic(BaseEstimator, ABC):
     # Tasks of the responses (`grip2.responses`) that the statistic can honour; None: all of them.
     honours: ClassVar[tuple[str, ...] | None] = None
 
+    # False: what the lasso finds on the same knockoffs is not worth telling beside it, because it is the lasso.
+    compared_with_lasso: ClassVar[bool] = True
+
     # Settings of earlier versions, and what replaces them.
     replaced_settings: ClassVar[Mapping[str, str]] = {}
 
