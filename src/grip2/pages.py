@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import html
 from functools import cache
-from html import escape
 from importlib import resources
 from typing import Any
 
@@ -22,7 +22,7 @@ def framed(page: str, *, height: int, title: str) -> str:
     is, so the height (pixels) is given; longer pages scroll.
     """
     return (
-        f'<iframe sandbox="" title="{escape(title)}" srcdoc="{escape(page)}" '
+        f'<iframe sandbox="" title="{html.escape(title)}" srcdoc="{html.escape(page)}" '
         f'style="width: 100%; height: {height}px; border: 0; background: transparent;"></iframe>'
     )
 
