@@ -17,6 +17,9 @@ from grip2.knockoffs import FixedXKnockoffs, GaussianKnockoffs
 from grip2.result import SelectionResult
 from grip2.statistics import GRIP2, LassoCoefficient
 
+# Some levels are out of reach for so few features, which is the point of them.
+pytestmark = pytest.mark.filterwarnings("ignore:.*nothing can be selected at fdr")
+
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "selection.schema.json").read_text())
 LEVELS = (0.02, 0.05, 0.1, 0.15, 0.25, 0.4, 0.7)
 
@@ -39,7 +42,8 @@ def assert_same_selection(found, wanted):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
     for name in ("threshold", "fdr", "copies", "offset", "selected", "n_draws"):
         assert getattr(found, name) == getattr(wanted, name), name
-    assert found.to_dict()["settings"] == wanted.to_dict()["settings"]
+    for name in ("statistic", "knockoffs", "copies", "n_draws"):
+        assert found.to_dict()["settings"][name] == wanted.to_dict()["settings"][name], name
     assert found.reason.startswith(wanted.reason)
 
 

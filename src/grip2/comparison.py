@@ -270,8 +270,8 @@ def _named(results: Sequence[SelectionResult]) -> dict[str, SelectionResult]:
 def _notes(results: Mapping[str, SelectionResult]) -> list[str]:
     """What a reader should know before comparing."""
     notes = []
-    units = dict.fromkeys(name for result in results.values() for name in result.feature_names)
-    partly = [name for name in units if any(name not in set(result.feature_names) for result in results.values())]
+    units = Counter(name for result in results.values() for name in result.feature_names)
+    partly = [name for name, count in units.items() if count < len(results)]
     if partly:
         shown = ", ".join(short_name(name) for name in partly[:MOST_NAMED])
         more = f" and {len(partly) - MOST_NAMED} more" if len(partly) > MOST_NAMED else ""
