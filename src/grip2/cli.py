@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failure, 2 usage or bad input, 130 interrupted.
 
 from __future__ import annotations
 
+import shlex
 import sys
 import traceback
 from pathlib import Path
@@ -38,6 +39,7 @@ from grip2.commands.usage import usage_sentence
 from grip2.commands.wording import in_command_words
 from grip2.errors import Grip2Error
 from grip2.knockoffs.registry import SAMPLERS
+from grip2.plain_text import visible
 from grip2.statistics.registry import STATISTICS
 
 app = typer.Typer(
@@ -80,15 +82,16 @@ def options(
     f"{STATISTICS.entry(DEFAULT_STATISTIC).title} find with the truth, and writes the table (data.csv), the selection "
     "(selection.csv, selection.json) and a report (report.html)."
 )
-def demo(out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) -> None:
+def demo(context: typer.Context, out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) -> None:
     from grip2.commands.demo import run
 
-    run(out, seed=seed, force=force)
+    run(out, seed=seed, force=force, command=_command(context))
 
 
 @app.command(cls=command_listing(STATISTICS, SAMPLERS))
 @takes_selection
 def select(
+    context: typer.Context,
     words: SelectionWords,
     out: Out = Path("grip2-selection"),
     jobs: Annotated[
@@ -112,10 +115,18 @@ def select(
         words.choices(),
         words.options(jobs, scheduler),
         force=force,
+        command=_command(context),
     )
 
 
 app.command(cls=command_listing(STATISTICS, SAMPLERS))(calibrate)
+
+
+def _command(context: typer.Context) -> str:
+    """The words that were typed, for the report; without the seed they would not say all."""
+    words = list(context.obj or ())
+    seeded = any(word == "--seed" or word.startswith("--seed=") for word in words)
+    return shlex.join(["grip2", *words, *([] if seeded else ["--seed", str(context.params["seed"])])]) if words else ""
 
 
 @app.command()
@@ -203,6 +214,28 @@ def diagnose(
 
 
 @app.command()
+def compare(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR DIR...", help="Folders that grip2 select has written; at least two.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE.csv|FILE.html", help="Write the comparison of all features to a file."
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Show several selections side by side: which features all of them select, and how far each two agree.
+
+    For other statistics, seeds, draws or rates on one table. Example: [bold]grip2 compare run-1 run-2 --out runs.html[/bold]
+    """
+    from grip2.commands.compare import run
+
+    run(folders, out=out, force=force)
+
+
+@app.command()
 def bench(
     full: Annotated[bool, typer.Option("--full", help="All 5,000 steps of the paper's synthetic run.")] = False,
 ) -> None:
@@ -218,7 +251,7 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in words  # may stand anywhere
     words = [word for word in words if word != "--debug"]
     try:
-        code = app(args=words, prog_name="grip2", standalone_mode=False)
+        code = app(args=words, prog_name="grip2", standalone_mode=False, obj=tuple(words))
     except (KeyboardInterrupt, typer.Abort):
         code = EXIT_STOPPED
     except UsageError as error:
@@ -241,7 +274,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    typer.echo(f"grip2: {message}", err=True)
+    typer.echo(f"grip2: {visible(message)}", err=True)
     raise SystemExit(code)
 
 

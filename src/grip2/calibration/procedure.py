@@ -16,7 +16,7 @@ import numpy as np
 
 from grip2._random import stream
 from grip2.calibration.signals import Functions, Truth, draw_truth, simulated_response
-from grip2.decision import decide
+from grip2.decision import Evidence
 from grip2.draws import OneRowEach, augmented, draw_importances
 from grip2.groups import NamedUnits
 from grip2.knockoffs import KnockoffSampler
@@ -78,7 +78,7 @@ class Procedure:
     def select(self, response: Response, rng: np.random.Generator) -> Selected:
         """The whole procedure on a response: knockoffs, importances, and what is selected at every level."""
         X, response = augmented(self.sampler, self.X, response, rng, "calibrate")
-        importances = draw_importances(
+        drawn = draw_importances(
             self.statistic,
             self.sampler,
             X,
@@ -88,7 +88,8 @@ class Procedure:
             one_row_each=self.one_row_each,
             rngs=rng.spawn(self.n_draws),
         )
-        at = {level: decide(importances, fdr=level, offset=self.offset) for level in self.levels}
+        evidence = Evidence.of(drawn.importances, offset=self.offset)
+        at = {level: evidence.decide(level) for level in self.levels}
         return Selected(
             at[self.levels[0]].W, {level: np.flatnonzero(decision.selected) for level, decision in at.items()}
         )

@@ -13,7 +13,8 @@ from grip2.calibration.plan import CalibrationPlan
 from grip2.calibration.run import Calibration
 from grip2.calibration.study import ALL, CalibrationStudy
 from grip2.commands.choices import Choices
-from grip2.commands.console import notice, output, progress_bar, warnings_as_notices
+from grip2.commands.console import notice, output, warnings_as_notices
+from grip2.commands.progress_display import progress_display
 from grip2.commands.select import SelectionOptions, selector_of
 from grip2.commands.table import TableOptions, TargetOptions, load, prepared, tell
 from grip2.commands.trials_bar import trials_bar
@@ -73,7 +74,7 @@ def _prepared(
     """The table, the selection for the user's own response, and what it says about strength and number of true units."""
     loaded = load(table, target)
     tell(loaded)
-    with warnings_as_notices(), progress_bar("selecting for your response") as progress:
+    with warnings_as_notices(), progress_display("selecting for your response") as progress:
         X, _ = prepared(loaded, table)
         calibration = Calibration.prepare(
             X, loaded.y, selector, plan, out, clusters=loaded.clusters, force=force, progress=progress

@@ -202,11 +202,11 @@ class SelectionWords:
 
 
 def takes_selection(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose first parameter is a `SelectionWords`, as one that has its fields for parameters: typer sees options."""
+    """A command with a parameter ``words: SelectionWords``, as one that has its fields for parameters: typer sees options."""
     hints = get_type_hints(SelectionWords, include_extras=True) | get_type_hints(command, include_extras=True)
-    defaults = {each.name: each.default for each in fields(SelectionWords)}
-    names = set(defaults)
-    defaults |= {each.name: each.default for each in list(inspect.signature(command).parameters.values())[1:]}
+    of_words = {each.name: each.default for each in fields(SelectionWords)}
+    own = {each.name: each.default for each in inspect.signature(command).parameters.values() if each.name != "words"}
+    defaults = of_words | own
     parameters = [
         inspect.Parameter(
             name,
@@ -219,8 +219,8 @@ def takes_selection(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_words(**given: Any) -> None:
-        words = SelectionWords(**{name: value for name, value in given.items() if name in names})
-        command(words, **{name: value for name, value in given.items() if name not in names})
+        words = SelectionWords(**{name: value for name, value in given.items() if name in of_words})
+        command(words=words, **{name: value for name, value in given.items() if name in own})
 
     with_words.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     with_words.__annotations__ = {name: hints[name] for name in defaults}

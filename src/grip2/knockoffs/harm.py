@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from grip2.filter import contrast, knockoff_threshold
 from grip2.knockoffs.unit_effects import bends_of, unit_effect
+from grip2.progress import Progress, counted_progress
 from grip2.standardise import standardise
 from grip2.units import Layout, Units
 
@@ -103,6 +104,7 @@ def predict_harm(
     units: Units,
     rng: np.random.Generator,
     responses: int = RESPONSES,
+    progress: Progress | None = None,
 ) -> Harm:
     """Estimate the harm of knockoffs of the rows of X.
 
@@ -111,10 +113,13 @@ def predict_harm(
     """
     cut = _cut(X.shape, len(draws[0]), units, rng)
     counted: list[tuple[str, dict[float, _Counts]]] = []
+    after_response = counted_progress(progress, responses)
     with threadpool_limits(limits=1, user_api="blas"):
         for share, copies in zip(np.array_split(np.arange(responses), len(draws)), draws, strict=True):
             members = [cut.of(X), *(cut.of(copy) for copy in copies[: cut.copies])]
-            counted.extend(_simulated(members, cut.units, len(share), rng))
+            for each in _simulated(members, cut.units, len(share), rng):
+                counted.append(each)
+                after_response()
     return Harm(
         tuple(
             _rate(family, level, [each[level] for kind, each in counted if kind == family], cut.copies)

@@ -7,6 +7,7 @@ effects, and nothing is left to set.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -152,15 +153,16 @@ class Chain:
         self.warm_up(burn_in)
         return self.collect(rounds - burn_in)
 
-    def warm_up(self, rounds: int) -> Chain:
+    def warm_up(self, rounds: int, after_round: Callable[[], None] = lambda: None) -> Chain:
         """Rounds that are discarded: from few rows to all of them, in the first three quarters."""
         self.noise = self.noise_model.draw(self.terms, self.state, self.rng)
         for k in range(rounds):
             left = max(0.0, 1.0 - k / max(1.0, 0.75 * rounds))
             self._round(min(1.0, TEMPERED_ROWS / self.n) ** left)
+            after_round()
         return self
 
-    def collect(self, rounds: int) -> Draws:
+    def collect(self, rounds: int, after_round: Callable[[], None] = lambda: None) -> Draws:
         """Rounds that are kept."""
         units, members = len(self.state.acting), len(self.terms.place)
         probability, visits, effects = np.zeros((units, members)), np.zeros(units), np.zeros(len(self.state.effects))
@@ -174,6 +176,7 @@ class Chain:
             effects += sums.effects
             used = np.flatnonzero(self.state.effects)
             samples.append((used, self.state.effects[used]))
+            after_round()
         mean = (probability / np.maximum(visits, 1.0)[:, None]).T
         return Draws(mean, effects / (SWEEPS_PER_ROUND * len(samples)), self.noise_model.constant(), tuple(samples))
 
