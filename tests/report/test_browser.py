@@ -11,7 +11,12 @@ from importlib import resources
 
 import pytest
 
+from grip2.experiments.plan_file import parse_plan
+from grip2.experiments.report import write_report
+from grip2.experiments.store import Store
 from grip2.report import selection_page
+from tests.experiments.helpers import SMALL
+from tests.experiments.test_report import fill
 from tests.report import examples
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the extra 'browser': make test-browser")
@@ -22,7 +27,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium found; ins
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync"]
 WIDTHS, MODES = (420, 1400), ("light", "dark")
-PAGES = ("odd names", "several draws", "nothing", "thousand")
+PAGES = ("odd names", "several draws", "nothing", "thousand", "experiment")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +42,10 @@ def folder(tmp_path_factory):
     for name, result in results.items():
         text = selection_page(result, title=f"{name} {examples.SCRIPT}", changes=(examples.SCRIPT, examples.ESCAPES))
         (found / f"{name}.html").write_text(text, encoding="utf-8")
+    plan = parse_plan(SMALL)
+    with Store(found / "study") as store:
+        fill(plan, store)
+        write_report(plan, store, found / "study").rename(found / "experiment.html")
     return found
 
 
