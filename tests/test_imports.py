@@ -18,6 +18,9 @@ LAYERS = [
     {
         "errors",
         "progress",
+        "stopping",
+        "orphans",
+        "blas_threads",
         "standardise",
         "units",
         "registry",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
@@ -10,12 +12,16 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TextIO
 
+from grip2 import stopping
+from grip2.errors import Grip2Failure
 from grip2.experiments.plan import Plan
-from grip2.experiments.store import Store
+from grip2.experiments.store import Store, StoreError
 from grip2.experiments.trial import Task, TaskResult, failed, group_size, run_task
 from grip2.experiments.workers import Workers, prepare_worker
 
+_LOOK_SECONDS = 0.2  # between looks whether somebody wants to stop
 MAX_DEATHS = 3  # of a worker under one task, before the task counts as failed
 
 
@@ -117,7 +123,10 @@ class _Loop:
             self._submit()
             if not self.active:
                 continue
-            finished, _ = wait(self.active, return_when=FIRST_COMPLETED)
+            finished, _ = wait(self.active, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            stopping.check()
+            if not finished:
+                continue
             broken = [self._collect(future) for future in finished]
             if any(broken):
                 self._recover()
@@ -152,7 +161,7 @@ class _Loop:
             self._died(pending)
             return True
         except CancelledError:
-            raise RuntimeError("the Dask scheduler is gone. Finished trials are kept; run again to go on.") from None
+            raise Grip2Failure("the Dask scheduler is gone. Finished trials are kept; run again to go on.") from None
         except Exception as error:  # the task could not be sent, or the cluster gave it up
             result = failed(pending.task, f"{type(error).__name__}: {error}")
         self.store.write(result.rows, result.design)
@@ -190,7 +199,7 @@ def _first_run(folder: Path) -> Iterator[bool]:
     except ImportError:  # Windows: both runs begin at the same end
         yield True
         return
-    with (folder / "run.lock").open("a") as file:
+    with _opened(folder / "run.lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -200,3 +209,15 @@ def _first_run(folder: Path) -> Iterator[bool]:
         file.write(str(os.getpid()))
         file.flush()
         yield True
+
+
+def _opened(path: Path) -> TextIO:
+    """The lock file; never what a symbolic link in its place points to, which would be overwritten."""
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            os.close(number)
+            raise OSError(errno.EINVAL, "not an ordinary file")
+    except OSError as error:
+        raise StoreError(f"{path}: must be an ordinary file ({error.strerror}). Remove it, and run again.") from None
+    return os.fdopen(number, "a")
