@@ -14,6 +14,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 
+from grip2 import stopping
 from grip2._random import stream
 from grip2.blas_threads import one_blas_thread
 from grip2.errors import Grip2Error, Grip2Failure
@@ -92,14 +93,16 @@ def draw_importances(
     elif executor is not None:
         futures = [executor.submit(work, part, None) for part in parts]
         try:
-            found = _reported((future.result() for future in futures), len(parts), progress)
+            with stopping.at_once():
+                found = _reported((future.result() for future in futures), len(parts), progress)
         except CancelledError:
             raise Grip2Failure("the workers that computed the draws are gone (a Dask scheduler that ended?).") from None
         finally:
             for future in futures:
                 future.cancel()  # those that have not begun, where one has failed
     else:
-        found = _reported(_local_workers(n_jobs)(delayed(work)(part, None) for part in parts), len(parts), progress)
+        with stopping.at_once():
+            found = _reported(_local_workers(n_jobs)(delayed(work)(part, None) for part in parts), len(parts), progress)
     return [importance for part in found for importance in part]
 
 

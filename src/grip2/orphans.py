@@ -23,9 +23,11 @@ def leave_with_parent(parent: int) -> None:
 
 def _wait_and_leave(parent: int) -> None:
     known = multiprocessing.parent_process()
-    if known is not None:
+    if os.name == "nt":  # where an orphan keeps its parent's number
+        if known is None:
+            return
         known.join()
-    else:  # started by another library: an orphan has another parent
+    else:  # also in workers that another library has started
         while os.getppid() == parent:
             time.sleep(_LOOK_SECONDS)
     os._exit(1)

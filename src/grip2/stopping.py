@@ -2,9 +2,9 @@
 
 Python raises KeyboardInterrupt wherever it happens to be. In an import, in a callback of a compiler or in a destructor it is
 then swallowed or takes the process down. So the command line only remembers a signal. `check` raises it at places where it is
-safe to stop. Where none is reached within `PATIENCE_SECONDS`, or at a second signal, a thread of its own ends the process:
-it undoes what was begun (`undone_on_stop`), says so in one line and leaves with the code 128 + signal. This works also while
-the main thread is inside a long compiled call.
+safe to stop, and within `at_once` it is raised wherever it comes. Where no such place is reached within `PATIENCE_SECONDS`, or
+at a second signal, a thread of its own ends the process: it undoes what was begun (`undone_on_stop`), says so in one line and
+leaves with the code 128 + signal. This works also while the main thread is inside a long compiled call.
 
 Nothing of this touches a program that uses grip2 as a library: only the command line calls `install`.
 """
@@ -19,13 +19,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PATIENCE_SECONDS = 2.0
+PATIENCE_SECONDS = 1.0
+UNWINDING_SECONDS = 10.0  # for a command that has heard of the signal and is cleaning up
 NOTHING_WRITTEN = "stopped; nothing was written."
 
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 _struck = 0  # the first signal that came; 0: none
+_heard = False  # whether KeyboardInterrupt has been raised
+_at_once = False
 _installed = False
 _message = NOTHING_WRITTEN
 _undo: list[Callable[[], None]] = []
@@ -48,8 +51,13 @@ def install() -> None:
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
     def remember(number: int, _: object) -> None:
+        global _heard, _struck
+        _struck = _struck or number
         if not wakes:
             os.write(writer, bytes([number]))
+        if _at_once and not _heard:
+            _heard = True
+            raise KeyboardInterrupt
 
     for each in _handled():
         signal.signal(each, remember)
@@ -59,8 +67,22 @@ def install() -> None:
 
 def check() -> None:
     """Raise KeyboardInterrupt where a signal has come; to be called where it is safe to stop."""
+    global _heard
     if _struck:
+        _heard = True
         raise KeyboardInterrupt
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Within it a signal raises KeyboardInterrupt at once: for a wait in plain Python that nothing calls back into."""
+    global _at_once
+    check()
+    _at_once = True
+    try:
+        yield
+    finally:
+        _at_once = False
 
 
 def struck() -> bool:
@@ -110,20 +132,22 @@ def _handled() -> list[int]:
 def _watch(reader: int) -> None:
     """The thread that hears of signals first."""
     global _struck
-    numbers = _handled()
+    numbers, first = _handled(), True
     while True:
         for number in os.read(reader, 64):
             if number not in numbers:
                 continue
-            if _struck:
-                _again.set()
-            else:
-                _struck = number
+            _struck = _struck or number
+            if first:
                 threading.Thread(target=_leave_after_patience, daemon=True).start()
+            else:
+                _again.set()
+            first = False
 
 
 def _leave_after_patience() -> None:
-    _again.wait(PATIENCE_SECONDS)
+    if not _again.wait(PATIENCE_SECONDS) and _heard:
+        _again.wait(UNWINDING_SECONDS)
     with _staying:
         for undo in reversed(_undo):
             with contextlib.suppress(Exception):
