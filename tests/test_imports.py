@@ -19,6 +19,7 @@ LAYERS = [
         "errors",
         "progress",
         "stopping",
+        "user_cache",
         "orphans",
         "blas_threads",
         "standardise",
@@ -89,7 +90,7 @@ def test_engine_knows_nothing_of_knockoffs():
     for path in (SOURCE / "engine").rglob("*.py"):
         for module in imports(path):
             assert not module.startswith("grip2.") or module.startswith(
-                ("grip2.engine", "grip2.errors", "grip2.progress")
+                ("grip2.engine", "grip2.errors", "grip2.progress", "grip2.user_cache")
             ), path
 
 

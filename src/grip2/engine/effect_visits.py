@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile by Numba at the first call; the result is kept for later processes where there is a folder to keep it in."""
+    try:
+        return njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # neither the package's folder nor the user's can be written
+        return njit(nogil=True)(function)
 
 
 class EffectTerms(NamedTuple):
@@ -51,7 +60,7 @@ class EffectSums(NamedTuple):
     effects: np.ndarray  # (size,) over sweeps
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def visit_terms(
     terms: EffectTerms,
     state: EffectState,
@@ -85,7 +94,7 @@ def visit_terms(
             _visit_pair(terms, state, t - p, uniform[i], normal[i, 0], fixed, heredity, of_pair, sums)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _visit_main(
     terms: EffectTerms,
     state: EffectState,
@@ -148,7 +157,7 @@ def _visit_main(
         state.member[u] = member
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _visit_pair(
     terms: EffectTerms,
     state: EffectState,
@@ -214,7 +223,7 @@ def _visit_pair(
         state.in_pairs[u] += acts - acted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pick(log_weight: np.ndarray, log_none: float, uniform: float) -> tuple[int, int]:
     """Draw a member (combination) and one of its options, or (-1, 0) for none; weights become probabilities.
 
@@ -252,7 +261,7 @@ def _pick(log_weight: np.ndarray, log_none: float, uniform: float) -> tuple[int,
     return -1, 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _set_effect(gram: np.ndarray, state: EffectState, column: int, value: float) -> None:
     """Change an effect, and the residual with it."""
     change = value - state.effects[column]

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -16,7 +16,8 @@ from typing import TextIO
 
 from grip2 import stopping
 from grip2.errors import Grip2Failure
-from grip2.experiments.plan import Plan
+from grip2.experiments.plan import Design, Plan
+from grip2.experiments.sources import SOURCES
 from grip2.experiments.store import Store, StoreError
 from grip2.experiments.trial import Task, TaskResult, failed, group_size, run_task
 from grip2.experiments.workers import Workers, prepare_worker
@@ -59,8 +60,16 @@ def run_plan(
         queue = deque(_Pending(task) for task in missing_tasks(plan, store, retry_failed, data_home, threads))
         if not first:
             queue.reverse()
+        if workers.here:
+            fetch_data((pending.task.cell.design for pending in queue), data_home)
         _Loop(plan, store, workers, queue, retry_failed, report).run()
     return state(plan, store)
+
+
+def fetch_data(designs: Iterable[Design], data_home: Path | None) -> None:
+    """Have the data files ready before workers need them: downloaded once, and a run without data ends before it begins."""
+    for design in {design.key: design for design in designs}.values():
+        SOURCES[design.source].fetch(design.options, data_home)
 
 
 def missing_tasks(

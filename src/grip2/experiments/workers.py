@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from grip2.errors import Grip2Error
 from grip2.orphans import leave_with_parent
@@ -33,6 +33,8 @@ def thread_environment(threads: int) -> dict[str, str]:
 
 class LocalWorkers:
     """A pool of spawned processes that can be replaced when one of its workers dies."""
+
+    here: ClassVar[bool] = True  # workers see the files that this process sees
 
     def __init__(self, jobs: int, threads: int = 1) -> None:
         self.capacity = jobs
@@ -78,6 +80,8 @@ class LocalWorkers:
 class DaskWorkers:
     """The workers of a running Dask scheduler, such as ``tcp://host:8786``; start them with ``--nthreads 1``."""
 
+    here: ClassVar[bool] = False
+
     def __init__(self, address: str) -> None:
         try:
             from distributed import Client
@@ -91,7 +95,7 @@ class DaskWorkers:
         except (TimeoutError, OSError, ValueError) as error:
             raise Grip2Error(
                 f"--scheduler: expected the address of a running Dask scheduler such as tcp://host:8786, and none answers at "
-                f"{address!r} ({error}). Start one with `dask scheduler`, or use --jobs."
+                f"{address!r} ({error or 'no answer'}). Start one with `dask scheduler`, or use --jobs."
             ) from None
         self.executor: Executor = self._client.get_executor(pure=False)
 
@@ -140,5 +144,7 @@ async def _answers(address: str) -> None:
     from distributed.security import Security
 
     security: Any = Security
-    comm = await connect(address, timeout=_ANSWER_SECONDS, **security().get_connection_args("client"))
-    await comm.close()
+    greeting = connect(address, timeout=_ANSWER_SECONDS, **security().get_connection_args("client"))
+    # Whoever accepts a connection and then says nothing is waited for without end otherwise.
+    comm = await asyncio.wait_for(greeting, _ANSWER_SECONDS)
+    comm.abort()
