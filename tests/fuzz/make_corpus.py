@@ -117,6 +117,7 @@ only = { rho = 0.5 }
 
 
 def _plans() -> dict[str, bytes]:
+    many = list(range(5, 3000))
     return {
         "plain.toml": PLAN.encode(),
         "path-in-name.toml": PLAN.replace('"small"', '"../../x"').encode(),
@@ -124,7 +125,7 @@ def _plans() -> dict[str, bytes]:
         "cut.toml": PLAN[:90].encode(),
         "not-text.toml": b"\xff\xfe\x00",
         "wrong-types.toml": PLAN.replace("seed = 3", "seed = []").replace("n = 60", 'n = "many"').encode(),
-        "too-many-designs.toml": PLAN.replace("rho = [0.0, 0.5]", f"rho = {list(range(3000))}\nsnr = {list(range(3000))}").encode(),
+        "too-many-designs.toml": PLAN.replace("n = 60", f"n = {many}").replace("p = 10", f"p = {many}").encode(),
         "too-many-trials.toml": PLAN.replace("trials = 3", "trials = 1000000000000000000").encode(),
         "unknown-class.toml": PLAN.replace('name = "lcd"', 'name = "x"\nstatistic = "nowhere:Nothing"').encode(),
         "nan.toml": PLAN.replace("rho = [0.0, 0.5]", "rho = [nan, inf]").encode(),

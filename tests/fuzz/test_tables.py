@@ -23,7 +23,8 @@ JSON = [path.read_bytes() for path in FILES if path.suffix in (".json", ".jsonl"
 PIECES = [
     b",", b";", b"\t", b"|", b'"', b"'", b"\n", b"\r\n", b"\r", b"\0", b"NA", b"nan", b"inf", b"-inf", b"1e999", b"1e-999", b"",
     b"1,5", b"1.000,5", b"1 000", b"50 %", b"$3", b"2024-02-30", b"31/12/2023", b"12:61", b"\xef\xbb\xbf", b"\xff\xfe", b"\xe9",
-    b"true", b"yes", b"{", b"}", b"[", b"]", b"null", b"9" * 40, b"0007", b"-0", b"+", b"a" * 200, "日本".encode(), b"\x00column 1",
+    b"true", b"yes", b"{", b"}", b"[", b"]", b"null", b"9" * 40, b"0007", b"-0", b"+", b"a" * 200, "日本".encode(),
+    b"\x00column 1",
 ]  # fmt: skip
 
 
