@@ -5,9 +5,9 @@
     python -m benchmarks.faults --also 'calibrate=calibrate {table} --target y --out {out}'
 
 Run from the top of the repository. A command is a line of words with {table}, {plan} and {out} in it. It is run once in
-peace, then for every signal at as many random points as asked for, from the start of the process to a little beyond its usual end. After
-each: the exit code says which signal it was (or that the work was done before), no process and no temporary file is left,
-output is complete or absent, and the same command run again gives the same bytes as in peace (times aside).
+peace, then for every signal at as many random points as asked for, from the start of the process to a little beyond its
+usual end. After each: the exit code says which signal it was (or that the work was done before), no process and no temporary
+file is left, output is complete or absent, and the same command run again gives the same bytes as in peace (times aside).
 
 Writes results/faults/points.csv, a row for every point, and report.md; ends with code 1 if anything was wrong.
 """
