@@ -110,7 +110,7 @@ def _local_workers(n_jobs: int | None) -> Parallel:
     """Processes of joblib, unless the caller has chosen another of its backends."""
     backend, _ = get_active_backend()
     local = type(backend).__name__ == "LokyBackend"
-    how = {"backend": "loky", "initializer": leave_with_parent, "initargs": (os.getpid(),)} if local else {}
+    how = {"initializer": leave_with_parent, "initargs": (os.getpid(),)} if local else {}
     return Parallel(n_jobs=n_jobs, return_as="generator", **how)
 
 

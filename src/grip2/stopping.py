@@ -43,11 +43,11 @@ def install() -> None:
         return
     _installed = True
     reader, writer = os.pipe()
-    os.set_blocking(writer, False)
     threading.Thread(target=_watch, args=[reader], name="grip2-stopping", daemon=True).start()
     # The interpreter writes the number of a signal there the moment it comes, also while compiled code is running.
     wakes = os.name != "nt"
     if wakes:
+        os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
     def remember(number: int, _: object) -> None:

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -29,14 +30,14 @@ class Command:
         temporary.mkdir(parents=True, exist_ok=True)
         own = {_TAG: self.tag, "TMPDIR": str(temporary), "JOBLIB_TEMP_FOLDER": str(temporary), "COLUMNS": "120"}
         merged = {**os.environ, **own, **(variables or {})}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "grip2", *(str(word) for word in words)],
-            env={name: value for name, value in merged.items() if value is not None},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=_heed_interrupts,
-        )
+        with _heeding_interrupts():
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "grip2", *(str(word) for word in words)],
+                env={name: value for name, value in merged.items() if value is not None},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         self.out, self.err = "", ""
         self._changed = threading.Condition()
         self._readers = [threading.Thread(target=self._read, args=[name], daemon=True) for name in ("out", "err")]
@@ -95,6 +96,14 @@ class Command:
             stream.close()
 
 
-def _heed_interrupts() -> None:
+@contextmanager
+def _heeding_interrupts() -> Iterator[None]:
     """A test run in the background of a shell has Ctrl-C ignored, and would hand that on."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if before is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, before)
