@@ -48,7 +48,7 @@ def check(content: bytes) -> None:
 
 
 @given(changed(CONTENTS, PIECES))
-@bounded(200)
+@bounded(100)
 def test_changed_plans(content):
     check(content)
 
@@ -65,7 +65,7 @@ KEYS = [line.partition(" =")[0] for line in PLAN.splitlines() if " = " in line]
 
 
 @given(st.sampled_from([*KEYS, "copies", "grouped", "s", "center", "setting", "batch", "about", "label"]), VALUES)
-@bounded(200)
+@bounded(100)
 def test_any_value_of_any_key(key, value):
     lines = [line for line in PLAN.splitlines() if line.partition(" =")[0] != key]
     for place in ("name = ", "source = ", "[[method]]"):

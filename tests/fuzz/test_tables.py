@@ -67,19 +67,19 @@ def check(content: bytes, ending: str) -> None:
 
 
 @given(changed(TEXTS, PIECES))
-@bounded(120)
+@bounded(80)
 def test_changed_text_files(content):
     check(content, ".csv")
 
 
 @given(changed(PARQUET, PIECES))
-@bounded(60)
+@bounded(40)
 def test_changed_parquet_files(content):
     check(content, ".parquet")
 
 
 @given(changed(JSON, PIECES), st.sampled_from([".json", ".jsonl"]))
-@bounded(50)
+@bounded(30)
 def test_changed_json_files(content, ending):
     check(content, ending)
 
@@ -97,7 +97,7 @@ TABLES = st.integers(1, 4).flatmap(
 
 
 @given(TABLES, st.sampled_from(",;\t|"), st.booleans())
-@bounded(100)
+@bounded(40)
 def test_tables_of_any_cells(rows, separator, target):
     names = [f"c{j}" for j in range(len(rows[0]) - 1)] + (["y"] if target else ["last"])
     quoted = [['"' + cell.replace('"', '""') + '"' for cell in row] for row in [names, *rows]]

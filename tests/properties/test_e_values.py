@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from grip2.derandomize import e_benjamini_hochberg, e_levels, e_q_values, e_values, mean_e_values, selection_frequency
 
-FEW = settings(max_examples=150, deadline=None, derandomize=True)
+FEW = settings(max_examples=60, deadline=None, derandomize=True)
 E = st.lists(st.floats(0, 1e4), min_size=1, max_size=15).map(np.array)
 W = st.lists(st.integers(-6, 6).map(float), min_size=1, max_size=15).map(np.array)
 LEVELS = st.sampled_from([0.05, 0.1, 0.25, 0.5])

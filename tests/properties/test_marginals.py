@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from grip2.knockoffs.marginals import learn_marginal
 
-FEW = settings(max_examples=150, deadline=None, derandomize=True)
+FEW = settings(max_examples=60, deadline=None, derandomize=True)
 VALUES = st.floats(-1e12, 1e12, allow_nan=False, allow_subnormal=False)
 # Ties, spikes and constant columns come from few values; steps come from whole numbers.
 COLUMNS = st.one_of(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from grip2.experiments.plan import Plan
 from grip2.experiments.plan_file import parse_plan
 
-FEW = settings(max_examples=60, deadline=None, derandomize=True)
+FEW = settings(max_examples=25, deadline=None, derandomize=True)
 
 
 def several(values):

@@ -13,7 +13,7 @@ from grip2.errors import Grip2Error
 from grip2.result import SelectionResult
 from tests.test_result import make_result
 
-FEW = settings(max_examples=100, deadline=None, derandomize=True)
+FEW = settings(max_examples=60, deadline=None, derandomize=True)
 NUMBERS = st.floats(-1e300, 1e300, allow_nan=False)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 

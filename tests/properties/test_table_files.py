@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grip2.tables.files import read_table
 
-FEW = settings(max_examples=60, deadline=None, derandomize=True)
+FEW = settings(max_examples=25, deadline=None, derandomize=True)
 NUMBERS = st.floats(-1e15, 1e15, allow_nan=False, allow_subnormal=False).map(lambda x: float(f"{x:.12g}"))
 
 
