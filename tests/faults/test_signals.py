@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.experiments.helpers import until
+from tests.experiments.helpers import SLOW, count, until
 from tests.faults.processes import Command
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc")
@@ -150,6 +150,21 @@ def test_workers_do_not_outlive_a_selection(table, tmp_path, number, code):
         command.send(number)
         assert command.wait() == code
         assert left_behind(command, tmp_path) == []
+
+
+def test_an_experiment_that_is_interrupted_keeps_its_trials(tmp_path):
+    plan = tmp_path / "slow.toml"
+    plan.write_text(SLOW)
+    with Command(
+        ["experiment", "run", plan, "--jobs", 1, "--out", tmp_path / "out"], tmp_path / "temporary"
+    ) as command:
+        until(lambda: count(tmp_path / "out", SLOW) >= 1, "a trial")
+        command.send(signal.SIGINT)
+        assert command.wait() == 130
+        assert "Run the same command to go on" in " ".join(command.err.split())
+        assert "Traceback" not in command.err
+        until(lambda: not command.descendants(), "workers must leave", timeout=60)
+    assert 1 <= count(tmp_path / "out", SLOW) < 8
 
 
 WRITTEN = """
