@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --only-b
 PARALLEL := -n logical --maxprocesses 4 --dist loadfile
 COVERAGE := --cov=grip2 --cov-report=term-missing:skip-covered
 
-.PHONY: help demo test coverage test-browser test-slow test-lowest lint bench build clean
+.PHONY: help demo test coverage test-browser test-slow test-lowest lint bench faults build clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,9 @@ lint: $(VENV)/.installed-test ## ruff (lint and format) and mypy
 
 bench: $(VENV)/.installed-test ## speed, as ratios measured in one run
 	$(BIN)/grip2 bench
+
+faults: $(VENV)/.installed-test ## commands killed, terminated and interrupted at random points, and run again; about an hour
+	$(BIN)/python -m benchmarks.faults
 
 build: $(VENV)/.installed-test ## the wheel and the source archive, in dist/
 	rm -rf dist

@@ -1,10 +1,11 @@
 """The command line. Heavy imports wait until a command runs, so that help appears at once.
 
-Exit codes: 0 done, 1 failure, 2 usage or bad input, 130 interrupted.
+Exit codes: 0 done, 1 failure, 2 usage or bad input, 130 interrupted, 143 asked to terminate.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import traceback
@@ -13,7 +14,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from grip2 import __version__
+from grip2 import __version__, stopping
 from grip2.commands.calibrate_cli import calibrate
 from grip2.commands.experiment_cli import app as experiment_app
 from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, command_listing
@@ -37,7 +38,7 @@ from grip2.commands.options import (
 )
 from grip2.commands.usage import usage_sentence
 from grip2.commands.wording import in_command_words
-from grip2.errors import Grip2Error
+from grip2.errors import Grip2Error, comes_from_outside
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.plain_text import visible
 from grip2.statistics.registry import STATISTICS
@@ -54,7 +55,7 @@ app = typer.Typer(
 
 app.add_typer(experiment_app)
 
-EXIT_FAILURE, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130
+EXIT_FAILURE, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130  # a stopped command ends with `stopping.exit_code`
 
 # The base class of all usage errors: click's, or in newer versions that of typer's own copy of click.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
@@ -247,6 +248,8 @@ def bench(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end with its exit code."""
+    if arguments is None:
+        stopping.install()
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words  # may stand anywhere
     words = [word for word in words if word != "--debug"]
@@ -259,6 +262,9 @@ def main(arguments: list[str] | None = None) -> None:
             error.show()
             raise SystemExit(error.exit_code) from None
         _fail(usage_sentence(error), EXIT_USAGE)
+    except BrokenPipeError:  # whoever was reading has gone, as after `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the last flush would complain
+        raise SystemExit(EXIT_FAILURE) from None
     except MemoryError:
         _fail("out of memory: use fewer rows, features or draws.", EXIT_FAILURE)
     except Exception as error:
@@ -266,9 +272,11 @@ def main(arguments: list[str] | None = None) -> None:
             traceback.print_exc()
         if isinstance(error, Grip2Error):
             _fail(in_command_words(str(error)), EXIT_USAGE)
+        if comes_from_outside(error):
+            _fail(f"{_one_line(error)}.", EXIT_FAILURE)
         _fail(_bug_report(error), EXIT_FAILURE)
-    if code == EXIT_STOPPED:  # also where the parser has turned Ctrl-C into this code
-        _fail("stopped; nothing was written.", EXIT_STOPPED)
+    if code == EXIT_STOPPED or stopping.struck():  # also where the parser has turned Ctrl-C into this code
+        _fail(stopping.message(), stopping.exit_code())
     if code:
         raise SystemExit(code)
 
@@ -280,12 +288,16 @@ def _fail(message: str, code: int) -> NoReturn:
 
 def _bug_report(error: Exception) -> str:
     """One line that says that the fault is ours, where to report it and what to include."""
-    what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": .")
+    what = f"{type(error).__name__}: {_one_line(error)}".rstrip(": ")
     address = _issues_address()
     return (
         f"{what}. This is a bug in grip2, please report it{f' at {address}' if address else ''}: include the command, "
         "the output of `grip2 --version` and the traceback that --debug prints."
     )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(": .")
 
 
 def _issues_address() -> str:

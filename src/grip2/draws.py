@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import CancelledError, Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,11 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from joblib.parallel import get_active_backend
 
+from grip2 import stopping
 from grip2._random import stream
-from grip2.errors import Grip2Error
+from grip2.blas_threads import one_blas_thread
+from grip2.errors import Grip2Error, Grip2Failure
 from grip2.knockoffs import KnockoffSampler
+from grip2.orphans import leave_with_parent
 from grip2.progress import Progress, share_progress
 from grip2.responses import Response
 from grip2.result import Importance
@@ -122,17 +126,25 @@ def draw_importances(
     elif executor is not None:
         futures = [executor.submit(work, part, None) for part in parts]
         try:
-            found = _reported((future.result() for future in futures), len(parts), progress)
+            with stopping.at_once():
+                found = _reported((future.result() for future in futures), len(parts), progress)
+        except CancelledError:
+            raise Grip2Failure("the workers that computed the draws are gone (a Dask scheduler that ended?).") from None
         finally:
             for future in futures:
                 future.cancel()  # those that have not begun, where one has failed
     else:
-        found = _reported(
-            Parallel(n_jobs=n_jobs, return_as="generator")(delayed(work)(part, None) for part in parts),
-            len(parts),
-            progress,
-        )
+        with stopping.at_once():
+            found = _reported(_local_workers(n_jobs)(delayed(work)(part, None) for part in parts), len(parts), progress)
     return Drawn([importance for part in found for importance in part.importances], found[0].beside)
+
+
+def _local_workers(n_jobs: int | None) -> Parallel:
+    """Processes of joblib, unless the caller has chosen another of its backends."""
+    backend, _ = get_active_backend()
+    local = type(backend).__name__ == "LokyBackend"
+    how = {"initializer": leave_with_parent, "initargs": (os.getpid(),)} if local else {}
+    return Parallel(n_jobs=n_jobs, return_as="generator", **how)
 
 
 @dataclass(frozen=True)
@@ -169,7 +181,7 @@ def _importances(
     On one thread of the linear algebra library, as worker processes have it: sums then round alike in all of them.
     """
     rngs, beside = part.rngs, part.beside
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         if one_row_each is not None:
             chosen = one_row_each.choose(stream(rngs[0], "rows of clusters"))
             X, response = X[chosen], response.take(chosen)

@@ -286,7 +286,16 @@ class SelectionResult(ResultViews):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        return cls.from_dict(json.loads(text))
+        """Bring back what `to_json` wrote; raises `Grip2Error` where the text is something else."""
+        try:
+            return cls.from_dict(json.loads(text))
+        except Grip2Error:
+            raise
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError) as error:
+            raise Grip2Error(
+                f"SelectionResult: expected the content of a selection.json, and it was changed or cut off "
+                f"({type(error).__name__}: {error}). Run the selection again."
+            ) from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SelectionResult) and self.to_dict() == other.to_dict()

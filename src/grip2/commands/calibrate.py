@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from grip2 import stopping
 from grip2._output import OutputFolder
 from grip2.calibration.page import FILES, calibration_files
 from grip2.calibration.plan import CalibrationPlan
@@ -39,6 +40,7 @@ def run(
     # Workers are for trials; the draws of one of them stay together.
     selector = selector_of(choices, replace(options, jobs=None, scheduler=None))
     goes_on = (out / FILE).is_file()
+    stopping.say_when_stopped(f"stopped; finished trials are kept in {out}. Run the same command to go on.")
     with OutputFolder(out, FILES, force=force or goes_on):
         pass  # it can be written to; what is written while trials run is the store
     with open_workers(options.jobs, options.scheduler) as workers:
@@ -48,7 +50,7 @@ def run(
                 study = calibration.run(workers, report)
         except KeyboardInterrupt:
             notice(f"stopped; finished trials are kept in {out}. Run the same command to go on.")
-            raise SystemExit(130) from None
+            raise SystemExit(stopping.exit_code()) from None
     title = f"Can selections of {table.path.name} for {target.target} be believed?"
     with OutputFolder(out, FILES, force=True) as folder:
         folder.write(calibration_files(study, title=title))

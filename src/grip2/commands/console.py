@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,10 +17,6 @@ from grip2.report.effect_panels import percent
 from grip2.result import SelectionResult
 
 MAX_ROWS_SHOWN = 40
-# A first Ctrl-C waits so long for a place where it is safe to stop.
-PATIENCE_SECONDS = 5.0
-
-Handler = Callable[[int, object], None]
 
 
 class SafeConsole(Console):
@@ -35,47 +29,6 @@ class SafeConsole(Console):
 # Results go to standard output, progress and notices to standard error.
 output = SafeConsole(highlight=False)
 errors = SafeConsole(stderr=True, highlight=False)
-
-
-@contextmanager
-def remembered_interrupt() -> Iterator[Callable[[], None]]:
-    """Ctrl-C that is neither lost nor fatal: inside a callback of the compiler it would be swallowed, or crash the process.
-
-    So the first one is only remembered, and ``check`` raises it. Where nothing is checked for some seconds, or at a second
-    Ctrl-C, it is raised wherever the program is.
-    """
-    struck = False
-
-    def remember(number: int, frame: object) -> None:
-        nonlocal struck
-        if struck or not hasattr(signal, "setitimer"):
-            raise KeyboardInterrupt
-        struck = True
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS)
-
-    def give_up(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    def check() -> None:
-        if struck:
-            raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield check
-        return
-    before = {number: signal.signal(number, handler) for number, handler in _handlers(remember, give_up).items()}
-    try:
-        yield check
-        check()
-    finally:
-        if struck and hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _handlers(interrupt: Handler, alarm: Handler) -> dict[signal.Signals, Handler]:
-    return {signal.SIGINT: interrupt} | ({signal.SIGALRM: alarm} if hasattr(signal, "SIGALRM") else {})
 
 
 @contextmanager

@@ -50,8 +50,10 @@ def run(out: Path, *, seed: int, force: bool, command: str = "") -> None:
             + " ".join(_sentence(label, result, truth) for label, result in results.items()),
         )
         files = result_files(results[OURS], title=TITLE, notes=notes, command=command)
-        folder.write({**files, "data.csv": X.assign(y=made.y).round(6).to_csv(index=False)})
-    show_selection(results[OURS])
+        try:
+            folder.write({**files, "data.csv": X.assign(y=made.y).round(6).to_csv(index=False)})
+        finally:
+            show_selection(results[OURS])
     output.print(table)
     output.print(
         f"Report: {out / 'report.html'}\nTry it yourself: grip2 select {out / 'data.csv'} --target y --out my-selection",

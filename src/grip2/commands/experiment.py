@@ -8,8 +8,10 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from grip2 import stopping
 from grip2.commands.console import notice, output
 from grip2.commands.trials_bar import trials_bar
+from grip2.errors import Grip2Error
 from grip2.experiments.loop import Progress
 from grip2.experiments.methods import check_methods
 from grip2.experiments.plan import Plan, load_plan
@@ -36,7 +38,8 @@ def run(
     plan = load_plan(experiment, quick=quick)
     wanted = plan.restricted(trials=trials, methods=methods)
     check_methods(plan)
-    folder = out or Path(f"grip2-{plan.name}")
+    folder = out or _folder_of(plan)
+    stopping.say_when_stopped(f"stopped; finished trials are kept in {folder}. Run the same command to go on.")
     with Store(folder) as store, open_workers(jobs, scheduler, threads) as workers:
         store.begin_run(plan.name, plan.text, {"trials": trials, "methods": methods, "workers": workers.capacity})
         try:
@@ -53,7 +56,7 @@ def run(
         except KeyboardInterrupt:
             kept = state(wanted, store).done
             notice(f"stopped; {kept} finished trials are kept in {folder}. Run the same command to go on.")
-            raise SystemExit(130) from None
+            raise SystemExit(stopping.exit_code()) from None
         _tell_failures(store, end)
     output.print(
         f"{end.done} of {end.total} trials of {plan.name} in {folder}\nTables and figures: grip2 experiment report {folder}",
@@ -62,6 +65,14 @@ def run(
     if end.failed:
         notice(f"{end.failed} trials failed; look at the errors above, then try --retry-failed.")
         raise SystemExit(1)
+
+
+def _folder_of(plan: Plan) -> Path:
+    """Where the trials of a plan go unless told: below the present folder, whatever the plan's name."""
+    folder = Path(f"grip2-{plan.name}")
+    if len(folder.parts) != 1 or "\\" in plan.name:
+        raise Grip2Error(f"the plan's name must not hold a path, got {plan.name!r}. Change it, or give --out.")
+    return folder
 
 
 def status(folder: Path) -> None:

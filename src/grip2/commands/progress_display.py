@@ -12,7 +12,8 @@ from typing import Any, Self
 from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
-from grip2.commands.console import errors, remembered_interrupt
+from grip2 import stopping
+from grip2.commands.console import errors
 from grip2.progress import PhasedProgress, seconds_left, time_in_words
 
 # Seconds between two looks of a log; between two lines of it, where a new phase has begun, work has gone on, or neither.
@@ -119,17 +120,16 @@ class Lines(Display):
 @contextmanager
 def progress_display(label: str) -> Iterator[Display]:
     """A display on standard error, to be given as ``progress``; Ctrl-C ends the work where that is safe."""
-    with remembered_interrupt() as check:
-        if not errors.is_terminal:
-            with Lines(check, lambda line: errors.print(line, markup=False, soft_wrap=True)) as lines:
-                yield lines
-            return
-        columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TextColumn("{task.fields[left]}"),
-        )
-        with RichProgress(*columns, console=errors, transient=True) as bar:
-            yield Bar(check, bar, label)
+    if not errors.is_terminal:
+        with Lines(stopping.check, lambda line: errors.print(line, markup=False, soft_wrap=True)) as lines:
+            yield lines
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[left]}"),
+    )
+    with RichProgress(*columns, console=errors, transient=True) as bar:
+        yield Bar(stopping.check, bar, label)

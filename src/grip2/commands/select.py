@@ -63,8 +63,10 @@ def run(
         notice(f"{target.target} is taken for {result.response}")
         notice(f"knockoff copies of every feature: {result.copies} ({result.copies_reason})")
         title = f"{table.path.name}: what explains {target.target}?"
-        folder.write(result_files(result, title=title, changes=loaded.notices, command=command))
-    show_selection(result)
+        try:
+            folder.write(result_files(result, title=title, changes=loaded.notices, command=command))
+        finally:
+            show_selection(result)  # also where the disk is full: it may have taken hours
     output.print(f"Report: {out / 'report.html'}", markup=False)
     return result
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
-from threadpoolctl import threadpool_limits
 
 from grip2 import feature_effects as words
 from grip2._random import stream
+from grip2.blas_threads import one_blas_thread
 from grip2.describe.columns import CURVE_POINTS, SURFACE_POINTS, DescribedColumn, described_columns
 from grip2.describe.draws import EffectDraws, PairColumns
 from grip2.draws import OneRowEach
@@ -72,7 +72,7 @@ def describe_effects(
         rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
     units = table.units.units
     numbers = np.flatnonzero(np.isin(units.of_column, chosen))
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         X = sampler.complete(table.X[rows], rng=rng)[:, numbers]
         layout = Layout(1, Units(np.searchsorted(chosen, units.of_column[numbers])))
         own = response.take(rows)

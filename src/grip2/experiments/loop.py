@@ -5,7 +5,9 @@ What a task is, and where its result is kept, is told by `Work`: trials of a pla
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
@@ -13,10 +15,14 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TextIO, TypeVar
 
+from grip2 import stopping
+from grip2.errors import Grip2Failure
+from grip2.experiments.store import StoreError
 from grip2.experiments.workers import Workers
 
+_LOOK_SECONDS = 0.2  # between looks whether somebody wants to stop
 MAX_DEATHS = 3  # of a worker under one task, before the task counts as failed
 
 Task = TypeVar("Task")
@@ -63,7 +69,10 @@ class Loop(Generic[Task, Result]):
             self._submit()
             if not self.active:
                 continue
-            finished, _ = wait(self.active, return_when=FIRST_COMPLETED)
+            finished, _ = wait(self.active, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            stopping.check()
+            if not finished:
+                continue
             broken = [self._collect(future) for future in finished]
             if any(broken):
                 self._recover()
@@ -98,7 +107,7 @@ class Loop(Generic[Task, Result]):
             self._died(pending)
             return True
         except CancelledError:
-            raise RuntimeError("the Dask scheduler is gone. Finished trials are kept; run again to go on.") from None
+            raise Grip2Failure("the Dask scheduler is gone. Finished trials are kept; run again to go on.") from None
         except Exception as error:  # the task could not be sent, or the cluster gave it up
             result = self.work.failed(pending.task, f"{type(error).__name__}: {error}")
         self.work.write(result)
@@ -127,7 +136,7 @@ def first_run(folder: Path) -> Iterator[bool]:
     except ImportError:  # Windows: both runs begin at the same end
         yield True
         return
-    with (folder / "run.lock").open("a") as file:
+    with _opened(folder / "run.lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -137,3 +146,15 @@ def first_run(folder: Path) -> Iterator[bool]:
         file.write(str(os.getpid()))
         file.flush()
         yield True
+
+
+def _opened(path: Path) -> TextIO:
+    """The lock file; never what a symbolic link in its place points to, which would be overwritten."""
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            os.close(number)
+            raise OSError(errno.EINVAL, "not an ordinary file")
+    except OSError as error:
+        raise StoreError(f"{path}: must be an ordinary file ({error.strerror}). Remove it, and run again.") from None
+    return os.fdopen(number, "a")

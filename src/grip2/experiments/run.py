@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from grip2.experiments.loop import Loop, Progress, Work, first_run
-from grip2.experiments.plan import Plan
+from grip2.experiments.plan import Design, Plan
+from grip2.experiments.sources import SOURCES
 from grip2.experiments.store import Store
 from grip2.experiments.trial import Task, TaskResult, failed, group_size, run_task
 from grip2.experiments.workers import Workers, prepare_worker
@@ -38,8 +39,16 @@ def run_plan(
     )
     with first_run(store.path.parent) as first:
         tasks = missing_tasks(plan, store, retry_failed, data_home, threads)
+        if workers.here:
+            fetch_data((task.cell.design for task in tasks), data_home)
         Loop(tasks if first else tasks[::-1], work, workers).run()
     return state(plan, store)
+
+
+def fetch_data(designs: Iterable[Design], data_home: Path | None) -> None:
+    """Have the data files ready before workers need them: downloaded once, and a run without data ends before it begins."""
+    for design in {design.key: design for design in designs}.values():
+        SOURCES[design.source].fetch(design.options, data_home)
 
 
 def missing_tasks(

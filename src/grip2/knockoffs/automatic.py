@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from grip2._random import generator_from, stream
+from grip2.blas_threads import one_blas_thread
 from grip2.copies import AUTOMATIC, choose_copies
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Categories, Groups, KnockoffSampler, Verdict, as_matrix
@@ -236,7 +236,7 @@ class Judge:
 
     def draw(self, sampler: KnockoffSampler, number: int) -> Drawn:
         """Rows, completed in the same way for every number, and knockoffs of them."""
-        with threadpool_limits(limits=1, user_api="blas"):  # as in the draws of a selection
+        with one_blas_thread():  # as in the draws of a selection
             X = sampler.complete(self.X, rng=stream(generator_from(0), "values to judge by"))
             copies = sampler.sample(X, rng=stream(generator_from(number), "knockoffs to judge"), copies=self.copies)
         return Drawn(X, copies if copies.ndim == 3 else copies[np.newaxis])

@@ -10,9 +10,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from threadpoolctl import threadpool_limits
 
 from grip2._random import generator_from, stream
+from grip2.blas_threads import one_blas_thread
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Categories, as_matrix, row_blocks, units_of_columns
 from grip2.knockoffs.category import CategoryModel, CategoryScores, category_models
@@ -218,7 +218,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
         # Many products of small matrices: threads of the linear algebra library would wait for each other.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             return latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng)
 
     def _estimate(self, X: np.ndarray) -> np.ndarray:

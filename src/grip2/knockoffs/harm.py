@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
-from threadpoolctl import threadpool_limits
 
+from grip2.blas_threads import one_blas_thread
 from grip2.filter import contrast, knockoff_threshold
 from grip2.knockoffs.unit_effects import bends_of, unit_effect
 from grip2.progress import Progress, counted_progress
@@ -114,7 +114,7 @@ def predict_harm(
     cut = _cut(X.shape, len(draws[0]), units, rng)
     counted: list[tuple[str, dict[float, _Counts]]] = []
     after_response = counted_progress(progress, responses)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for share, copies in zip(np.array_split(np.arange(responses), len(draws)), draws, strict=True):
             members = [cut.of(X), *(cut.of(copy) for copy in copies[: cut.copies])]
             for each in _simulated(members, cut.units, len(share), rng):
@@ -204,7 +204,14 @@ def _simulated(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             coefficients = lasso_path(
-                Z, Y[b], alphas=penalties, precompute=gram, Xy=cross[b], tol=1e-3, check_input=False
+                Z,
+                Y[b],
+                alphas=penalties,
+                precompute=gram,
+                Xy=cross[b],
+                tol=1e-3,
+                check_input=False,
+                random_state=0,  # unused; without it NumPy's global generator is advanced
             )[1]
         scores = np.empty_like(coefficients)
         scores[order] = coefficients**2

@@ -98,5 +98,5 @@ class LassoCoefficient(Statistic):
         splits = [(np.setdiff1d(np.arange(len(Z)), fold), fold) for fold in folds]
         largest = float(np.max(np.abs(Z.T @ response.y))) / len(Z)
         grid = lambda_grid(largest, self.n_lambdas, self.ratio)
-        model = LassoCV(alphas=grid, cv=splits, precompute=False).fit(Z, response.y)
+        model = LassoCV(alphas=grid, cv=splits, precompute=False, random_state=0).fit(Z, response.y)
         return np.abs(model.coef_), {"lambda": float(model.alpha_)}
