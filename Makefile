@@ -65,7 +65,7 @@ docs-links: docs ## every internal link, anchor and file of the site; also exter
 
 docs-images: docs ## the pictures of README and docs, in docs/images
 	$(BIN)/grip2 demo --out grip2-demo --force
-	$(BIN)/python docs/make_images.py grip2-demo docs/gallery/images/thumb
+	$(BIN)/python docs/make_images.py grip2-demo docs/gallery/images
 
 bench: $(VENV)/.installed-test ## speed, as ratios measured in one run
 	$(BIN)/grip2 bench

@@ -33,9 +33,14 @@ def read(path: Path) -> Page:
     return Page(path.read_text(encoding="utf-8"))
 
 
+def pages_of(site: Path) -> list[Path]:
+    """All pages but those in _static, which are templates of the theme."""
+    return sorted(page for page in site.rglob("*.html") if "_static" not in page.relative_to(site).parts)
+
+
 def broken_links(site: Path) -> Iterator[str]:
     """A sentence for every internal link that leads nowhere."""
-    for page in sorted(site.rglob("*.html")):
+    for page in pages_of(site):
         for link in dict.fromkeys(read(page).links):
             if problem := problem_of(link, page):
                 yield f"{page.relative_to(site)}: {link}: {problem}"
@@ -59,7 +64,7 @@ def main(folder: str) -> None:
     site = Path(folder)
     problems = list(broken_links(site))
     print(*problems, sep="\n")
-    pages = len(list(site.rglob("*.html")))
+    pages = len(pages_of(site))
     print(f"{pages} pages, {len(problems)} broken links")
     if problems or not pages:
         raise SystemExit(1)

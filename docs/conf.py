@@ -1,7 +1,7 @@
 """Sphinx settings of the documentation site; `make docs` builds it.
 
-Pages are Markdown that also reads well in the repository: a link to a file outside docs/ is relative there, and becomes an address
-of the repository, or a page of the gallery, on the site.
+Pages are Markdown that also reads well in the repository: a link to a file outside docs/ is relative there, and becomes
+an address of the repository, or a page of the gallery, on the site.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ html_theme_options: dict[str, Any] = {
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "footer_start": ["version"],
-    "footer_end": ["theme-version"],
+    "footer_start": [],
+    "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }

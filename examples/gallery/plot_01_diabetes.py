@@ -2,7 +2,8 @@
 Which measurements predict diabetes progression?
 ================================================
 
-Ten measurements of 442 patients, and how far the disease had progressed a year later. The table comes with scikit-learn.
+Ten measurements of 442 patients, and how far the disease had progressed a year later. The table comes with
+scikit-learn.
 """
 
 import numpy as np
@@ -20,8 +21,8 @@ print(selector.result_)
 print(selector.result_.reason)
 
 # %%
-# **W** says how clearly a measurement beats its knockoffs. It is the evidence that the measurement matters given all others, not
-# the size of its effect.
+# **W** says how clearly a measurement beats its knockoffs. It is the evidence that the measurement matters given all
+# others, not the size of its effect.
 
 frame = selector.result_.to_frame()
 frame[["name", "W", "q_value", "selected"]]
@@ -35,7 +36,8 @@ axes.set(xlabel="W (dashed: the threshold)", title="Blue: selected at fdr 0.2")
 axes.figure.tight_layout()
 
 # %%
-# **Can the knockoffs be trusted on this table?** Responses with a known truth were simulated on the same ten columns to find out.
+# **Can the knockoffs be trusted on this table?** Responses with a known truth were simulated on the same ten columns
+# to find out.
 
 quality = selector.result_.knockoff_quality
 print(quality.verdict, *quality.verdict_reasons, sep="\n")

@@ -2,7 +2,8 @@
 What does a lasso miss?
 =======================
 
-The response depends on six features through their absolute values only: no correlation, no slope, nothing that a straight line sees.
+The response depends on six features through their absolute values only: no correlation, no slope, nothing that a
+straight line sees.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +17,8 @@ table = make_family("abs", n=1000, p=40, snr=1.0, n_signals=6, random_state=1)
 truth = set(table.support)
 
 # %%
-# The same knockoffs (same seed), scored by a lasso and by the Bayesian model of curves and pairs that is the first half of the
-# default.
+# The same knockoffs (same seed), scored by a lasso and by the Bayesian model of curves and pairs that is the first
+# half of the default.
 
 found = {}
 for name, statistic in {"lasso": LassoCoefficient(), "effects": EffectPosterior()}.items():
@@ -27,7 +28,8 @@ for name, statistic in {"lasso": LassoCoefficient(), "effects": EffectPosterior(
     print(f"{name}: {len(chosen & truth)} of {len(truth)} true features, {len(chosen - truth)} false ones")
 
 # %%
-# What there is to see: the strongest feature against the response, and the W of both statistics, true features in blue.
+# What there is to see: the strongest feature against the response, and the W of both statistics, true features in
+# blue.
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
 strongest = int(np.argmax(found["effects"].W_))

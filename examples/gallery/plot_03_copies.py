@@ -2,8 +2,9 @@
 Few true features: why do copies help?
 ======================================
 
-With one knockoff of every feature, a selection at ``fdr=0.1`` has ten features or none. Four true features then give nothing, however
-strong they are. Several knockoffs, drawn together, lower the smallest selection to 1 / (copies x fdr).
+With one knockoff of every feature, a selection at ``fdr=0.1`` has ten features or none. Four true features then give
+nothing, however strong they are. Several knockoffs, drawn together, lower the smallest selection to 1 / (copies x
+fdr).
 """
 
 import matplotlib.pyplot as plt
@@ -31,11 +32,13 @@ for copies in counts:
         of_tables.append((power(found, table.support), false_discovery_proportion(found, table.support)))
     powers.append(sum(one for one, _ in of_tables) / len(of_tables))
     wrong.append(sum(two for _, two in of_tables) / len(of_tables))
-    print(f"{copies} copies: smallest selection {1 / (copies * LEVEL):.1f}, power {powers[-1]:.2f}, FDP {wrong[-1]:.2f}")
+    print(
+        f"{copies} copies: smallest selection {1 / (copies * LEVEL):.1f}, power {powers[-1]:.2f}, FDP {wrong[-1]:.2f}"
+    )
 
 # %%
-# One copy finds four features only by luck, when enough nulls come along; five copies find them reliably. That is why ``copies="auto"``,
-# the default, draws as many as two features need.
+# One copy finds four features only by luck, when enough nulls come along; five copies find them reliably. That is why
+# ``copies="auto"``, the default, draws as many as two features need.
 
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 axes.plot(counts, powers, marker="o", color="#0072B2", label="power")

@@ -2,8 +2,8 @@
 How do I get the same answer with every seed?
 =============================================
 
-Knockoffs are random, so features near the threshold come and go with the seed. Several draws, combined by e-values, control the same
-false discovery rate and change much less.
+Knockoffs are random, so features near the threshold come and go with the seed. Several draws, combined by e-values,
+control the same false discovery rate and change much less.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,8 @@ def selections(n_draws):
 single, several = selections(1), selections(15)
 
 # %%
-# Similarity of two seeds' selections (Jaccard: shared features over all features that either has), mean over all pairs of seeds:
+# Similarity of two seeds' selections (Jaccard: shared features over all features that either has), mean over all
+# pairs of seeds:
 
 for name, chosen in (("one draw", single), ("fifteen draws", several)):
     print(f"{name}: {jaccard_stability(chosen):.2f}, {chosen.sum(axis=1).mean():.1f} features on average")
@@ -44,6 +45,8 @@ for name, chosen in (("one draw", single), ("fifteen draws", several)):
 figure, panels = plt.subplots(2, 1, figsize=(8, 4), sharex=True, layout="constrained")
 for axes, name, chosen in zip(panels, ("one draw", "fifteen draws"), (single, several), strict=True):
     axes.imshow(chosen, aspect="auto", cmap="Blues", vmin=0, vmax=1.3)
-    axes.plot(table.support, np.full(len(table.support), -0.8), marker="v", linestyle="none", color="#D55E00", clip_on=False)
+    axes.plot(
+        table.support, np.full(len(table.support), -0.8), marker="v", linestyle="none", color="#D55E00", clip_on=False
+    )
     axes.set(ylabel="seed", title=name)
 panels[1].set_xlabel("feature")

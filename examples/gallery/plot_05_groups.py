@@ -2,8 +2,9 @@
 What if columns are nearly copies of each other?
 ================================================
 
-Thirty measurements of cell nuclei, 569 tumours (scikit-learn's breast cancer table). Radius, perimeter and area of a nucleus are almost
-one quantity. No method can tell which of the three matters, and knockoffs of single columns are then almost copies of them.
+Thirty measurements of cell nuclei, 569 tumours (scikit-learn's breast cancer table). Radius, perimeter and area of a
+nucleus are almost one quantity. No method can tell which of the three matters, and knockoffs of single columns are
+then almost copies of them.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +23,8 @@ alone = KnockoffSelector(LassoCoefficient(), fdr=0.2, random_state=0).fit(X, y)
 print(alone.result_)
 
 # %%
-# **Clusters of correlated columns as units.** On the command line this is ``--group-threshold 0.7``. A unit is selected as a whole: at
-# least one of its columns matters, given all other units.
+# **Clusters of correlated columns as units.** On the command line this is ``--group-threshold 0.7``. A unit is
+# selected as a whole: at least one of its columns matters, given all other units.
 
 correlation = X.corr().abs().to_numpy()
 tree = linkage(squareform(1 - correlation, checks=False), method="average")
@@ -41,7 +42,8 @@ together = KnockoffSelector(LassoCoefficient(), fdr=0.2, groups=groups, random_s
 print(together.result_)
 
 # %%
-# Correlation of every column with its own knockoff: near 1 a knockoff cannot be told from its original, and there is no power.
+# Correlation of every column with its own knockoff: near 1 a knockoff cannot be told from its original, and there is
+# no power.
 
 figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for selector, name, colour in ((alone, "single columns", "#D55E00"), (together, "groups", "#0072B2")):

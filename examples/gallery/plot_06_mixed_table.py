@@ -2,8 +2,8 @@
 Can the table have categories and missing values?
 =================================================
 
-Yes: text is a category, which is selected as a whole, and missing values are drawn from a model of the table. Here scikit-learn's
-diabetes table with blood pressure as three classes, a made-up clinic, and holes.
+Yes: text is a category, which is selected as a whole, and missing values are drawn from a model of the table. Here
+scikit-learn's diabetes table with blood pressure as three classes, a made-up clinic, and holes.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,9 @@ for column in selector.result_.columns:
 # How selected levels differ from the reference, a description without an error guarantee:
 
 for level in selector.result_.level_contrasts:
-    print(f"{level.variable}: {level.level} minus {level.reference} {level.difference:+.2f} +- {level.standard_error:.2f}")
+    print(
+        f"{level.variable}: {level.level} minus {level.reference} {level.difference:+.2f} +- {level.standard_error:.2f}"
+    )
 
 # %%
 # The names of a selection, most convincing first, with the number of missing values that had to be drawn.

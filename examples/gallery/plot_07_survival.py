@@ -2,8 +2,9 @@
 Which features matter for survival times?
 =========================================
 
-Times to an event, some of them censored: the event had not happened when the study ended. The response is a structured array with the
-time and whether the event was seen; the loss is Cox's partial likelihood. The data are simulated, so the truth is known.
+Times to an event, some of them censored: the event had not happened when the study ended. The response is a
+structured array with the time and whether the event was seen; the loss is Cox's partial likelihood. The data are
+simulated, so the truth is known.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +33,9 @@ print(selector.result_)
 # How the selected markers act on the risk. The curves are a description: only the selection has a guarantee.
 
 effects = list(selector.result_.effects)
-figure, panels = plt.subplots(1, max(1, len(effects)), figsize=(9, 2.8), sharey=True, layout="constrained", squeeze=False)
+figure, panels = plt.subplots(
+    1, max(1, len(effects)), figsize=(9, 2.8), sharey=True, layout="constrained", squeeze=False
+)
 for axes, effect in zip(panels[0], effects, strict=False):
     curve = effect.curves[0]
     axes.fill_between(curve.grid, curve.lower, curve.upper, color="#56B4E9", alpha=0.4)

@@ -2,8 +2,9 @@
 How do I treat counts?
 ======================
 
-A number of events is neither a measurement nor a class: most rows have few, some have many. ``task="counts"`` scores by the deviance of
-a negative binomial model. Here the ten real columns of the diabetes table with a simulated number of visits, so the truth is known.
+A number of events is neither a measurement nor a class: most rows have few, some have many. ``task="counts"`` scores
+by the deviance of a negative binomial model. Here the ten real columns of the diabetes table with a simulated number
+of visits, so the truth is known.
 """
 
 import matplotlib.pyplot as plt

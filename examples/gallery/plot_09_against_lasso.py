@@ -2,8 +2,8 @@
 How does it compare with a cross-validated lasso?
 =================================================
 
-The usual way: fit a lasso, choose its penalty by cross-validation, and take the features with a coefficient. It predicts well and
-selects far too many, because nothing counts the false ones.
+The usual way: fit a lasso, choose its penalty by cross-validation, and take the features with a coefficient. It
+predicts well and selects far too many, because nothing counts the false ones.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ from grip2.metrics import false_discovery_proportion, power
 from grip2.statistics import LassoCoefficient
 
 # %%
-# Twenty data sets with 400 rows and 50 features, of which 10 act. The knockoff filter uses a lasso, too: the only difference is that it
-# counts how often knockoffs win.
+# Twenty data sets with 400 rows and 50 features, of which 10 act. The knockoff filter uses a lasso, too: the only
+# difference is that it counts how often knockoffs win.
 
 outcomes = {"lasso, cross-validated": [], "knockoffs, fdr 0.1": [], "knockoffs, fdr 0.2": []}
 for seed in range(20):

@@ -2,8 +2,8 @@
 How do I use a measure of importance of my own?
 ===============================================
 
-Any rule that scores the columns of a table will do. The members of every unit, the feature and its knockoffs, are put in random order
-before your rule sees them, so you cannot break the guarantee from inside.
+Any rule that scores the columns of a table will do. The members of every unit, the feature and its knockoffs, are put
+in random order before your rule sees them, so you cannot break the guarantee from inside.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Are my knockoffs good?
 ======================
 
-The guarantee rests on knockoffs that are exchangeable with their originals. ``diagnose`` tests that, and simulates responses with a known
-truth on your own table to see what an error would cost. On the command line: ``grip2 diagnose data.csv --target y``.
+The guarantee rests on knockoffs that are exchangeable with their originals. ``diagnose`` tests that, and simulates
+responses with a known truth on your own table to see what an error would cost. On the command line: ``grip2 diagnose
+data.csv --target y``.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,8 @@ report = diagnose(X, good, rng=np.random.default_rng(1))
 print(report)
 
 # %%
-# **Bad knockoffs**: every column shuffled by itself. Each column looks right, but the correlations with the other columns are gone.
+# **Bad knockoffs**: every column shuffled by itself. Each column looks right, but the correlations with the other
+# columns are gone.
 
 shuffled = np.random.default_rng(0).permuted(X.to_numpy(), axis=0)
 print(diagnose(X, shuffled, rng=np.random.default_rng(1)))

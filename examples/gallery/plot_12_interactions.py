@@ -2,7 +2,8 @@
 Which features act together?
 ============================
 
-Some features matter only through another one. The selection says that they matter; the description after it says with whom, and how.
+Some features matter only through another one. The selection says that they matter; the description after it says with
+whom, and how.
 """
 
 import matplotlib.pyplot as plt
@@ -36,6 +37,8 @@ pairs = {
 }
 figure, panels = plt.subplots(1, len(pairs), figsize=(4.2 * len(pairs), 3.4), layout="constrained", squeeze=False)
 for axes, surface in zip(panels[0], pairs.values(), strict=True):
-    drawn = axes.pcolormesh(surface.grid, surface.partner_grid, np.transpose(surface.mean), cmap="RdBu_r", shading="nearest")
+    drawn = axes.pcolormesh(
+        surface.grid, surface.partner_grid, np.transpose(surface.mean), cmap="RdBu_r", shading="nearest"
+    )
     axes.set(xlabel=surface.column, ylabel=surface.partner_column)
     figure.colorbar(drawn, ax=axes, label="adds to the response")

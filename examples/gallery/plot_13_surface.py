@@ -2,8 +2,8 @@
 What does the paper's network look at?
 ======================================
 
-GRIP2 trains one network on features and knockoffs under a group penalty whose strength (lambda) and shape (a) keep changing. A feature is
-important if its weights stay active all over this *regularization surface*.
+GRIP2 trains one network on features and knockoffs under a group penalty whose strength (lambda) and shape (a) keep
+changing. A feature is important if its weights stay active all over this *regularization surface*.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ print(result)
 print("true features:", *(f"x{j}" for j in table.support))
 
 # %%
-# Every point is one block of training under one pair (lambda, a); its colour is the norm of the weights that leave a column. Above, a true
-# feature and its knockoffs; below, a feature that does not act, and its knockoffs.
+# Every point is one block of training under one pair (lambda, a); its colour is the norm of the weights that leave a
+# column. Above, a true feature and its knockoffs; below, a feature that does not act, and its knockoffs.
 
 surface = result.surface
 true = int(table.support[np.argmax(result.W[table.support])])
@@ -28,7 +28,9 @@ null = int(np.setdiff1d(np.arange(30), table.support)[0])
 figure, panels = plt.subplots(2, 2, figsize=(8, 5), sharex=True, sharey=True, layout="constrained")
 top = surface.original[:, true].max()
 for row, (j, kind) in zip(panels, ((true, "acts"), (null, "does not act")), strict=True):
-    for axes, activity, whose in zip(row, (surface.original, surface.knockoff), ("feature", "mean knockoff"), strict=True):
+    for axes, activity, whose in zip(
+        row, (surface.original, surface.knockoff), ("feature", "mean knockoff"), strict=True
+    ):
         points = axes.scatter(surface.lambda_, surface.a, c=activity[:, j], vmin=0, vmax=top, s=26)
         axes.set(xscale="log", title=f"{whose} {j} ({kind})")
     row[0].set_ylabel("a: shape of the penalty")
