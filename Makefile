@@ -57,7 +57,7 @@ lint: $(VENV)/.installed-test ## ruff (lint and format) and mypy
 	$(BIN)/mypy
 
 docs: $(VENV)/.installed-docs ## the documentation site, in docs/_build/html; a warning is an error
-	$(SPHINX) -b html docs docs/_build/html
+	$(SPHINX) -E -b html docs docs/_build/html
 
 docs-links: docs ## every internal link, anchor and file of the site; also external ones with GRIP2_DOCS_ONLINE=1
 	$(BIN)/python docs/check_links.py docs/_build/html
