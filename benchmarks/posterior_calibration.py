@@ -1,14 +1,13 @@
 """Is a probability of `EffectPosterior` a probability? Tables are drawn from the prior of its model, and the sampler is run.
 
     python benchmarks/posterior_calibration.py --tables 20000 --seconds 7200
-    python benchmarks/posterior_calibration.py --products 3 --seconds 7200      # the model as it is used
 
 Shares of columns and pairs that act, sizes of effects, noise, acting members and effects are all drawn from the prior; columns
 are normal and their copies correlate with them by 0.5. Tables whose response has a variance between 0.8 and 1.25 are kept,
 because the sampler standardises the response, and the prior is one of standardised responses: a choice made from the data
 leaves a posterior as it is. Of all units and members, the probability of acting is compared with how often they do, in ten
-bins. The model as it is used keeps the three best of the nine products of every pair, so that it finds fewer weak pairs than
-its prior has; with all nine, which is the default here, nothing is left out. Writes ``results/posterior/README.md``.
+bins. At this size the model has all nine products of all pairs, so that nothing of the prior is left
+out. Writes ``results/posterior/README.md``.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ import numpy as np
 
 from grip2.standardise import standardise
 from grip2.statistics import effect_chain as prior
-from grip2.statistics import effect_design, effect_model, pair_screen
 from grip2.statistics.basis import FUNCTIONS, SIDES, Basis, SideFunctions
 from grip2.statistics.effect_model import SETS
 from grip2.statistics.effect_sampler import fit_effects
@@ -95,12 +93,6 @@ def predictions(n: int, p: int, seed: int, sweeps: int) -> tuple[np.ndarray, np.
     return fit.probability.ravel(), drawn.acts.ravel()
 
 
-def keep_products(count: int) -> None:
-    """Keep so many products of every pair in the model."""
-    for module in (pair_screen, effect_design, effect_model):
-        module.PRODUCTS = count  # type: ignore[attr-defined]
-
-
 class Bin(NamedTuple):
     """Predictions between two probabilities."""
 
@@ -133,9 +125,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=5)
     parser.add_argument("--sweeps", type=int, default=400)
     parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so many seconds")
-    parser.add_argument("--products", type=int, default=SIDES**2, help="of every pair that are kept in the model")
     options = parser.parse_args()
-    keep_products(options.products)
     began, found = time.perf_counter(), []
     for seed in range(options.tables):
         found.append(predictions(options.rows, options.columns, seed, options.sweeps))
@@ -146,7 +136,7 @@ def main() -> None:
         "# Probabilities of `EffectPosterior` against frequencies",
         "",
         f"{len(found):,} tables from the prior of the model ({options.rows} rows, {options.columns} columns and one copy, "
-        f"{options.products} products of every pair, {options.sweeps} sweeps); `benchmarks/posterior_calibration.py` makes them.",
+        f"{options.sweeps} sweeps); `benchmarks/posterior_calibration.py` makes them.",
         "",
         "| probability | predictions | mean probability | acts | difference | standard error |",
         "|---|---|---|---|---|---|",

@@ -9,7 +9,9 @@ For every design, every sampler and every kind of effects (linear, abs, products
 (a fifth of all, if there are fewer) + noise of the same variance, knockoffs drawn anew, selections at fdr 0.1 and 0.2. False
 discoveries are counted per variable: a category is one. At most 5,000 rows and 200 numeric columns of a table are used, drawn
 at random; of numbers correlated above 0.98 the first is kept (0.9995 for the spectra); missing numbers are medians, missing
-text is a level; rare levels are pooled. Verdict and predicted rates are those of ``diagnose`` on one draw.
+text is a level; rare levels are pooled. Verdict and predicted rates are those of ``diagnose`` on one
+draw, which also tests what may harm no selection; after the stroke the verdict that ``select`` prints, where the sampler is
+chosen automatically.
 
 Designs marked as calibration, and simulated tables, were used while the estimate and the rules of the verdict were chosen.
 First results of some of the others were seen then too, but nothing was changed because of them. Writes
@@ -211,6 +213,7 @@ class Judgement:
             "columns": X.shape[1],
             "variables": len(fit.units_),
             "verdict": found.verdict,
+            "printed": getattr(fit.verdict(), "verdict", ""),
             **{f"predicted_{level}": rate for level, rate in rates.items()},
             "chosen": type(getattr(fit, "chosen_", fit)).__name__.removesuffix("Knockoffs").lower(),
             "fit_seconds": fit_seconds,
@@ -220,7 +223,7 @@ class Judgement:
 
 def summary(trials: pd.DataFrame, verdicts: pd.DataFrame) -> str:
     lines = [
-        "| design | rows x variables | knockoffs | verdict | predicted | "
+        "| design | rows x variables | knockoffs | verdict / printed | predicted | "
         + " | ".join(f"{name}: FDR (power)" for name in (*CHEAP, "default"))
         + " |",
         "|---" * 8 + "|",
@@ -236,9 +239,14 @@ def summary(trials: pd.DataFrame, verdicts: pd.DataFrame) -> str:
             cells = [_cell(runs[runs["statistic"] == statistic]) for statistic in (*CHEAP, DEFAULT)]
             lines.append(
                 f"| {design}{' (c)' if DESIGNS[design].calibration else ''} | {known['rows']} x {known['variables']} | {name} | "
-                f"{known['verdict']} | {known['predicted_0.1']:.2f} / {known['predicted_0.2']:.2f} | {' | '.join(cells)} |"
+                f"{known['verdict']}{_printed(known['printed'])} | {known['predicted_0.1']:.2f} / {known['predicted_0.2']:.2f} | "
+                f"{' | '.join(cells)} |"
             )
     return "\n".join(lines)
+
+
+def _printed(verdict: Any) -> str:
+    return f" / {verdict}" if isinstance(verdict, str) and verdict else ""
 
 
 def _cell(runs: pd.DataFrame) -> str:

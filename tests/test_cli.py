@@ -135,17 +135,15 @@ def test_results_are_not_overwritten_without_force(capsys, table, tmp_path):
         (lambda f: f.assign(y=np.nan), [], "y"),
         (lambda f: f.head(9), [], "at least 10 rows"),
         (lambda f: f[["gene1", "y"]], [], "at least 2 features"),
-        (lambda f: f.assign(y=3.0), [], "y is a constant"),
-        (lambda f: f.assign(y="sick"), [], "y is one class"),
-        (lambda f: f, ["--target", "gene_1"], "--target: there is no column 'gene_1'; did you mean 'gene1'"),
-        (lambda f: f, ["--fdr", "1.5"], "fdr must be in (0, 1), got 1.5"),
-        (lambda f: f, ["--fdr", "0"], "fdr must be in (0, 1)"),
+        (lambda f: f.assign(y=3.0), [], "the target is a constant"),
+        (lambda f: f.assign(y="sick"), [], "the target is one class"),
+        (lambda f: f, ["--fdr", "1.5"], "--fdr must be a number above 0 and below 1, got 1.5"),
         (lambda f: f, ["--statistic", "grip"], "statistic must be one of"),
         (lambda f: f, ["--statistic", "lcdd"], "Did you mean 'lcd'"),
         (lambda f: f, ["--knockoffs", "gausian"], "Did you mean 'gaussian'"),
         (lambda f: f, ["--knockoffs", "json:dumps"], "must be a subclass of grip2.knockoffs.base.KnockoffSampler"),
         (lambda f: f, ["--set", "fold=7"], "Did you mean 'folds'"),
-        (lambda f: f, ["--set", "folds=many"], "LassoCoefficient: folds must be a whole number, got 'many'"),
+        (lambda f: f, ["--set", "folds=many"], "lcd: folds must be a whole number, got 'many'"),
         (lambda f: f, ["--set", "folds"], "--set: expected name=value"),
         (lambda f: f, ["--knockoffs", "copula", "--set", "knockoffs.shrink=1"], "Did you mean 'shrinkage'"),
         (lambda f: f, ["--set", "knockoffs=gaussian"], "choose the sampler with --knockoffs NAME"),
@@ -360,7 +358,7 @@ def test_diagnose_takes_settings_of_the_sampler(capsys, table, setting):
     assert out != run(capsys, "diagnose", table, "--target", "y")[1]
     code, _, err = run(capsys, "diagnose", table, "--target", "y", "--set", setting.replace("s=", "ss="))
     assert code == 2
-    assert "AutomaticKnockoffs has no setting 'ss'" in err
+    assert "auto knockoffs has no setting 'ss'" in err
 
 
 def test_a_bug_asks_for_a_report(capsys, table, tmp_path, monkeypatch):
@@ -515,7 +513,7 @@ def test_the_papers_settings_are_refused_where_it_has_none(capsys, table, tmp_pa
 def test_a_bad_group_threshold_is_named_as_it_was_given(capsys, table, tmp_path):
     code, _, err = select(capsys, table, tmp_path / "out", "--group-threshold", "3")
     assert code == 2
-    assert "--group-threshold must be in (0, 1], got 3" in err
+    assert "--group-threshold must be above 0 and at most 1, such as 0.9, got 3" in err
 
 
 def test_representatives_need_groups(capsys, table, tmp_path):

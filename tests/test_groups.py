@@ -84,7 +84,7 @@ def test_bad_groups_are_refused(groups, message):
     [
         ("name,unit\na,left\n", "expected a header with column,group"),
         ("column,group\n", "holds no groups"),
-        (None, "cannot be read"),
+        (None, "no such file"),
     ],
     ids=["header", "empty", "missing"],
 )

@@ -17,6 +17,7 @@ SOURCE = Path(grip2.__file__).parent
 LAYERS = [
     {
         "errors",
+        "spelling",
         "progress",
         "standardise",
         "units",

@@ -271,7 +271,7 @@ def bad(change):
         (lambda X, y: (X[:, :1], y), "at least 2 features"),
         (lambda X, y: (X, np.ones(40)), "y is a constant"),
         (lambda X, y: (X, np.full(40, "a")), "y is one class"),
-        (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+        (lambda X, y: (X, y[:-1]), "X has 40 rows, y has 39 values"),
         (lambda X, y: (X, np.where(np.arange(40) == 3, np.nan, y)), "NaN"),
         (lambda X, y: (X, None), "requires y"),
     ],
@@ -304,8 +304,9 @@ def test_sparse_input_is_refused():
         ({"n_draws": 0}, "n_draws"),
         ({"n_draws": 2, "offset": 0}, "need offset=1"),
         ({"task": "ranking"}, "task must be"),
-        ({"statistic": "grip2"}, "statistic must be a grip2.statistics.Statistic"),
-        ({"knockoffs": 7}, "knockoffs must be a name such as 'auto' or a grip2.knockoffs.KnockoffSampler"),
+        ({"statistic": 7}, "statistic must be a name such as 'staged' or an object such as LassoCoefficient"),
+        ({"statistic": "grip"}, "Did you mean 'grip2'"),
+        ({"knockoffs": 7}, "knockoffs must be a name such as 'auto' or an object such as GaussianKnockoffs"),
         ({"knockoffs": "gausian"}, "Did you mean 'gaussian'"),
         ({"random_state": "seed"}, "random_state"),
     ],
@@ -598,5 +599,5 @@ def test_a_prepared_table_gives_the_same():
     fitted = selector().fit(ready, y)
     np.testing.assert_array_equal(fitted.W_, selector().fit(frame, y).W_)
     assert list(fitted.feature_names_in_) == list(frame.columns)
-    with pytest.raises(Grip2Error, match="inconsistent numbers of samples"):
+    with pytest.raises(Grip2Error, match=r"X has \d+ rows, y has"):
         selector().fit(ready, y[:-1])

@@ -46,7 +46,7 @@ class OutputFolder:
             self._staging = Path(tempfile.mkdtemp(prefix=".grip2-", dir=self.folder))
         except OSError as error:
             self._remove_made()
-            raise OutputError(f"{self.folder}: cannot write there ({error.strerror}).") from None
+            raise OutputError(f"{self.folder}: cannot write there ({error.strerror}); give another --out.") from None
         self._done = False
         return self
 

@@ -16,11 +16,16 @@ MIN_ROWS = 10
 MIN_FEATURES = 2
 
 
+def one_sample(n_rows: int) -> str:
+    """A number of rows in words that scikit-learn's checks of estimators know."""
+    return "one sample" if n_rows == 1 else f"{n_rows}"
+
+
 def check_table(X: np.ndarray, names: Sequence[str], who: str) -> None:
     """Refuse tables on which no honest selection can be made."""
     n, p = X.shape
     if n < MIN_ROWS:
-        raise Grip2Error(f"{who}: at least {MIN_ROWS} rows are needed, got n_samples = {n}.")
+        raise Grip2Error(f"{who}: at least {MIN_ROWS} rows are needed, got {one_sample(n)}.")
     if p < MIN_FEATURES:
         raise Grip2Error(
             f"{who}: at least {MIN_FEATURES} features are needed, got {p} feature(s): a false discovery rate over a "
@@ -68,8 +73,15 @@ def plain_values(y: Any, who: str) -> np.ndarray:
     # A pandas Series may hold NA, which an array of its values cannot express.
     missing = np.asarray(pd.isna(y if isinstance(y, pd.Series) else np.asarray(y)))
     if missing.any():
-        raise Grip2Error(f"{who}: Input y contains NaN in {int(missing.sum())} of {missing.size} rows.")
+        raise Grip2Error(
+            f"{who}: Input y contains NaN in {int(missing.sum())} of {missing.size} rows. Leave these rows out of X and y."
+        )
     values = np.asarray(y)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise Grip2Error(
+            f"{who}: Input y contains infinity in {int((~np.isfinite(values)).sum())} of {values.size} rows. Correct these rows, "
+            "or leave them out of X and y."
+        )
     if values.dtype.kind in "mM":
         raise Grip2Error(f"{who}: y holds dates; turn them into numbers first, for example days since a start.")
     if values.dtype.kind == "O" and all(isinstance(value, numbers.Number) for value in values.ravel()):

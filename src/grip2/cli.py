@@ -15,6 +15,9 @@ import typer
 from grip2 import __version__
 from grip2.commands.experiment_cli import app as experiment_app
 from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, PAPER_NAMES, PAPER_STATISTIC, command_listing
+from grip2.commands.numbers import correlation, processes, rate, whole
+from grip2.commands.usage import usage_sentence
+from grip2.commands.wording import in_command_words
 from grip2.errors import Grip2Error
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.statistics.registry import STATISTICS
@@ -41,7 +44,10 @@ TablePath = Annotated[
     typer.Argument(help="CSV, Excel, Parquet, Feather or JSON lines file, also with .gz or .zst; one row per sample."),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; created if it does not exist.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
+Seed = Annotated[
+    int,
+    typer.Option(help="The same seed gives the same result.", metavar="NUMBER", parser=whole("--seed", least=0)),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already in the folder.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
 Roles = Annotated[
@@ -113,11 +119,15 @@ def demo(out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) ->
 @app.command(cls=command_listing(STATISTICS, SAMPLERS))
 def select(
     table: TablePath,
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to explain.")],
+    target: Annotated[list[str], typer.Option("--target", "-t", metavar="COLUMN", help="The column to explain.")],
     out: Out = Path("grip2-selection"),
     fdr: Annotated[
         float,
-        typer.Option(help="Target false discovery rate: the share of false features to accept, on average."),
+        typer.Option(
+            help="Target false discovery rate: the share of false features to accept, on average.",
+            metavar="RATE",
+            parser=rate("--fdr"),
+        ),
     ] = 0.1,
     statistic: Annotated[
         str | None,
@@ -150,7 +160,9 @@ def select(
     draws: Annotated[
         int,
         typer.Option(
-            help="Repetitions with fresh knockoffs; several give a steadier selection, but take longer.", min=1
+            help="Repetitions with fresh knockoffs; several give a steadier selection, but take longer.",
+            metavar="NUMBER",
+            parser=whole("--draws", least=1),
         ),
     ] = 1,
     task: Annotated[
@@ -168,7 +180,11 @@ def select(
     impute: Impute = False,
     group_threshold: Annotated[
         float | None,
-        typer.Option(help="Select columns correlated above this as one group, for example 0.9; off unless given."),
+        typer.Option(
+            help="Select columns correlated above this as one group, for example 0.9; off unless given.",
+            metavar="CORRELATION",
+            parser=correlation,
+        ),
     ] = None,
     group_representatives: Annotated[
         bool,
@@ -179,10 +195,17 @@ def select(
         typer.Option(help="CSV file with the columns column,group: columns of a group are selected together."),
     ] = None,
     offset: Annotated[
-        int, typer.Option(help="1 controls the rate; 0 selects more under a weaker guarantee.", min=0, max=1)
+        int,
+        typer.Option(
+            help="1 controls the rate; 0 selects more under a weaker guarantee.",
+            metavar="1|0",
+            parser=whole("--offset", least=0, most=1),
+        ),
     ] = 1,
     seed: Seed = 0,
-    jobs: Annotated[int | None, typer.Option(help="Processes for several draws.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes for several draws.", metavar="NUMBER", parser=processes)
+    ] = None,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run several draws on a Dask cluster, tcp://host:8786.")
     ] = None,
@@ -200,12 +223,18 @@ def select(
         TableOptions(
             table, _roles(roles, drop), _missing(missing, impute), groups, group_threshold, group_representatives
         ),
-        TargetOptions(target, event, cluster, weights),
+        TargetOptions(_one_target(target), event, cluster, weights),
         out,
         choose(statistic, knockoffs, paper=paper, settings=settings or ()),
         SelectionOptions(fdr, _copies(copies), draws, offset, task, seed, jobs, scheduler),
         force=force,
     )
+
+
+def _one_target(names: list[str]) -> str:
+    if len(set(names)) > 1:
+        raise Grip2Error(f"--target: one column at a time, got {' and '.join(names)}. Run the command once for each.")
+    return names[0]
 
 
 def _roles(words: list[str] | None, dropped: list[str] | None) -> dict[str, str]:
@@ -227,8 +256,12 @@ def _missing(word: str | None, impute: bool) -> str:
 
 
 def _copies(word: str) -> int | str:
-    """The number of copies asked for; "auto" and what is no number are left to the selector's own check."""
-    return int(word) if word.isdecimal() else word
+    """The number of copies asked for, or "auto"."""
+    from grip2.copies import check_copies
+
+    copies = int(word) if word.isdecimal() else word
+    check_copies(copies, "--copies")
+    return copies
 
 
 @app.command()
@@ -283,7 +316,10 @@ def diagnose(
     missing: MissingValues = None,
     impute: Impute = False,
     group_threshold: Annotated[
-        float | None, typer.Option(help="Keep one of each group of features correlated above this.")
+        float | None,
+        typer.Option(
+            help="Keep one of each group of features correlated above this.", metavar="CORRELATION", parser=correlation
+        ),
     ] = None,
     seed: Seed = 0,
     force: Force = False,
@@ -332,15 +368,17 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = EXIT_STOPPED
     except UsageError as error:
-        error.show()
-        raise SystemExit(error.exit_code) from None
+        if type(error).__name__ == "NoArgsIsHelpError":  # whose message is the help
+            error.show()
+            raise SystemExit(error.exit_code) from None
+        _fail(usage_sentence(error), EXIT_USAGE)
     except MemoryError:
         _fail("out of memory: use fewer rows, features or draws.", EXIT_FAILURE)
     except Exception as error:
         if debug:
             traceback.print_exc()
         if isinstance(error, Grip2Error):
-            _fail(str(error).removeprefix("KnockoffSelector: "), EXIT_USAGE)
+            _fail(in_command_words(str(error)), EXIT_USAGE)
         _fail(_bug_report(error), EXIT_FAILURE)
     if code == EXIT_STOPPED:  # also where the parser has turned Ctrl-C into this code
         _fail("stopped; nothing was written.", EXIT_STOPPED)

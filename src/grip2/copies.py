@@ -15,10 +15,11 @@ copies that two features can be selected, where one copy needs ten.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from grip2.errors import Grip2Error
 from grip2.filter import fewest_selected
@@ -28,6 +29,8 @@ AUTOMATIC = "auto"
 # Enough copies that so few features can be selected, but no more than so many (`results/copies`).
 FEWEST_WANTED = 2
 COPIES_MAX = 10
+# More than so many are refused, whoever asks for them.
+COPIES_LIMIT = 200
 # More than so many only while the table of all members has no more columns than this.
 COPIES_OF_WIDE_TABLES, NARROW_COLUMNS = 5, 1_200
 # Entries of the table of all members, and columns in it, beyond which copies cost more than they are worth: the lassos then have
@@ -47,8 +50,13 @@ class CopiesChoice:
 def check_copies(copies: Any, who: str) -> None:
     if isinstance(copies, str) and copies == AUTOMATIC:
         return
-    if not isinstance(copies, numbers.Integral) or isinstance(copies, bool) or copies < 1:
+    if not isinstance(copies, int | np.integer) or isinstance(copies, bool) or copies < 1:
         raise Grip2Error(f"{who}: copies must be a whole number of at least 1 or 'auto', got {copies!r}.")
+    if copies > COPIES_LIMIT:
+        raise Grip2Error(
+            f"{who}: copies must be at most {COPIES_LIMIT}, got {copies}: from 1 / fdr copies on a single feature can be "
+            "selected, and more only cost time. Use 'auto'."
+        )
 
 
 def choose_copies(

@@ -41,7 +41,7 @@ class OneRowEach:
         """From one label for every row."""
         labels = np.asarray(clusters)
         if labels.shape != (n_rows,):
-            raise Grip2Error(f"{who}: clusters must hold one label for each of the {n_rows} rows, got {labels.shape}.")
+            raise Grip2Error(f"{who}: clusters must hold one label for each of the {n_rows} rows, got {labels.size}.")
         if pd.isna(labels).any():
             raise Grip2Error(
                 f"{who}: clusters must not be missing, got {int(pd.isna(labels).sum())} rows without one. Give a row that "

@@ -6,8 +6,9 @@ exit code 2; any other exception is a bug, ends with 1 and asks for a report.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
+
+from grip2.spelling import nearest_name
 
 
 class Grip2Error(ValueError):
@@ -16,5 +17,5 @@ class Grip2Error(ValueError):
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """ " Did you mean 'x'?" for the choice that looks most like ``name``; empty where none does."""
-    near = difflib.get_close_matches(str(name), list(choices), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest_name(str(name), choices)
+    return "" if near is None else f" Did you mean {near!r}?"

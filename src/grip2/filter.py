@@ -110,7 +110,21 @@ def fewest_selected(fdr: float, copies: int = 1) -> int:
 def check_fdr(fdr: float) -> None:
     """Raise unless ``fdr`` is a number in (0, 1)."""
     if isinstance(fdr, bool) or not isinstance(fdr, int | float | np.number) or not 0 < fdr < 1:
-        raise Grip2Error(f"fdr must be in (0, 1), got {fdr!r}.")
+        raise Grip2Error(f"fdr must be in (0, 1), got {fdr!r}.{percent_hint(fdr)}")
+
+
+def percent_hint(fdr: object) -> str:
+    """ " For 10 % write 0.1." where a rate looks like a percentage; else an example."""
+    text = str(fdr).strip()
+    try:
+        rate = float(text.removesuffix("%").strip())
+    except ValueError:
+        rate = float("nan")
+    if 0 < rate < 1 and not text.endswith("%"):
+        return f" Write the number {rate:g}, without quotes."
+    if 0 < rate < 100 and (rate > 1 or text.endswith("%")):
+        return f" For {rate:g} % write {rate / 100:g}."
+    return " Write 0.1, for example, for one false feature in ten."
 
 
 def check_copies(copies: int) -> None:

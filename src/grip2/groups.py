@@ -82,6 +82,8 @@ def _from_mapping(groups: Mapping[str, Sequence[str | int]], columns: Sequence[s
             raise Grip2Error(f"{who}: groups: {name!r} has no columns.")
         for member in members:
             j = _place(member, places, len(columns), str(name), who)
+            if labels[j] == str(name):
+                raise Grip2Error(f"{who}: groups: column {columns[j]!r} is named twice in {name!r}; name it once.")
             if labels[j] is not None:
                 raise Grip2Error(
                     f"{who}: groups: column {columns[j]!r} is in {labels[j]!r} and in {name!r}; a column belongs to one group."
@@ -102,7 +104,8 @@ def _place(member: str | int, places: Mapping[str, int], n_columns: int, group: 
         raise Grip2Error(f"{who}: groups: {member!r} is one value of {whole!r}; name the whole column.")
     if not isinstance(member, str) or member not in places:
         raise Grip2Error(
-            f"{who}: groups: {group!r} names {member!r}, which is no column.{did_you_mean(str(member), places)}"
+            f"{who}: groups: {group!r} names {member!r}, which is no column."
+            f"{did_you_mean(str(member), places) or _columns_are(places)}"
         )
     return places[member]
 
@@ -126,15 +129,26 @@ def read_groups(path: Path, *, who: str) -> dict[str, list[str]]:
             rows = csv.DictReader(file)
             missing = {"column", "group"} - set(rows.fieldnames or ())
             if missing:
-                raise Grip2Error(
-                    f"{who}: {path}: expected a header with column,group, got {','.join(rows.fieldnames or ()) or 'nothing'}."
-                )
+                raise Grip2Error(f"{who}: {path}: expected a header with column,group, got {_shown(rows.fieldnames)}.")
             found: dict[str, list[str]] = {}
             for row in rows:
                 if row["group"] and row["column"]:
                     found.setdefault(row["group"], []).append(row["column"])
+    except FileNotFoundError:
+        raise Grip2Error(f"{who}: {path}: no such file. Give a CSV file with the columns column,group.") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise Grip2Error(f"{who}: {path}: groups cannot be read ({error}).") from None
+        why = getattr(error, "strerror", None) or error
+        raise Grip2Error(f"{who}: {path}: groups cannot be read ({why}).") from None
     if not found:
         raise Grip2Error(f"{who}: {path}: holds no groups.")
     return found
+
+
+def _shown(header: Sequence[str] | None) -> str:
+    line = ",".join(header or ()) or "nothing"
+    return line if len(line) <= 60 else f"{line[:60]}..."
+
+
+def _columns_are(names: Mapping[str, int]) -> str:
+    shown = list(names)[:8]
+    return f" Columns are {', '.join(shown)}" + (f" and {len(names) - 8} more." if len(names) > 8 else ".")

@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grip2.errors import Grip2Error, did_you_mean
+from grip2.errors import Grip2Error
+from grip2.spelling import nearest_name
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ class Registry:
             return Entry(name, name)
         entries = self.entries()
         if name not in entries:
-            raise Grip2Error(
-                f"{self.what} must be one of {', '.join(entries)}, or 'module:Class', got {name!r}."
-                f"{did_you_mean(name, entries)}"
-            )
+            called = {label: entry.name for entry in entries.values() for label in (entry.title, entry.name)}
+            near = nearest_name(name, called)
+            hint = "" if near is None else f" Did you mean {called[near]!r}?"
+            raise Grip2Error(f"{self.what} must be one of {', '.join(entries)}, or 'module:Class', got {name!r}.{hint}")
         return entries[name]
 
     def load(self, name: str) -> type[Any]:

@@ -19,7 +19,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from grip2._random import RandomState, generator_from
-from grip2._validation import MIN_FEATURES
+from grip2._validation import MIN_FEATURES, MIN_ROWS
 from grip2.copies import AUTOMATIC, CopiesChoice, check_copies, choose_copies
 from grip2.decision import decide
 from grip2.describe import describe_effects
@@ -33,9 +33,11 @@ from grip2.knockoffs import KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.level_contrasts import level_contrasts
 from grip2.progress import Progress
+from grip2.registry import Registry
 from grip2.responses import Response, check_varies, response_from
 from grip2.result import Importance, SelectionResult
 from grip2.statistics.base import Statistic
+from grip2.statistics.registry import STATISTICS
 from grip2.statistics.staged import Staged
 from grip2.tables import PreparedTable
 from grip2.tables.checked import checked_input, independent_rows, refuse_undrawn, warn_of_changes
@@ -54,11 +56,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     Parameters
     ----------
-    statistic : Statistic or None
-        How importance is measured; None means ``Staged()``: a model of single effects, then a network.
-    knockoffs : KnockoffSampler, name or None
-        How knockoffs are made; None means "auto": copula knockoffs, or sequential ones where responses simulated on the table
-        show that these keep the level better.
+    statistic : Statistic, str or None
+        How importance is measured, or the name of a statistic on the command line ("lcd"); None means ``Staged()``: a model
+        of single effects, then a network.
+    knockoffs : KnockoffSampler, str or None
+        How knockoffs are made, or a name of the command line; None means "auto": copula knockoffs, or sequential ones where
+        responses simulated on the table show that these keep the level better.
     fdr : float
         Target false discovery rate: at most this share of the selected units is false, on average.
     copies : int or "auto"
@@ -104,7 +107,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     def __init__(
         self,
-        statistic: Statistic | None = None,
+        statistic: Statistic | str | None = None,
         knockoffs: KnockoffSampler | str | None = None,
         *,
         fdr: float = 0.1,
@@ -136,7 +139,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         clusters: Any = None,
         progress: Progress | None = None,
@@ -156,7 +159,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.table_, self.units_ = table, table.units
         check_units(self.units_, type(self).__name__)
         rng = generator_from(self.random_state)
-        statistic = Staged() if self.statistic is None else self.statistic
+        statistic = self._statistic()
         self.sampler_ = sampler = self._sampler()
         self.n_rows_ = len(response)
         X, response = self._augmented(sampler, table.X, response, rng)
@@ -204,13 +207,18 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """The selected columns of ``X``, with their names and types where ``set_output`` asks for frames of its library."""
+        check_is_fitted(self)
         wanted = _get_output_config("transform", estimator=self)["dense"]
-        if wanted != "default" and is_frame(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            chosen = take_columns(X, self.get_support(indices=True))
-            if type(chosen).__module__.startswith(wanted):
-                return chosen
-        return super().transform(X)
+        try:
+            if wanted != "default" and is_frame(X):
+                validate_data(self, X, reset=False, skip_check_array=True)
+                chosen = take_columns(X, self.get_support(indices=True))
+                if type(chosen).__module__.startswith(wanted):
+                    return chosen
+            return super().transform(X)
+        except ValueError as error:  # scikit-learn's complaints about the columns
+            told = f"{type(self).__name__}: {str(error).strip()} Pass the table that fit has seen, or new rows of it."
+            raise Grip2Error(told) from None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -249,6 +257,13 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         copied: KnockoffSampler = clone(self.knockoffs)
         return copied
 
+    def _statistic(self) -> Statistic:
+        """The statistic given, or a new one of the name given."""
+        if isinstance(self.statistic, str):
+            named: Statistic = STATISTICS.create(self.statistic)
+            return named
+        return Staged() if self.statistic is None else self.statistic
+
     def _check_parameters(self) -> None:
         who = type(self).__name__
         try:
@@ -266,21 +281,17 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             raise Grip2Error(f"{who}: describe must be True or False, got {self.describe!r}.")
         if self.n_draws > 1 and self.offset != 1:
             raise Grip2Error(f"{who}: several draws are combined by e-values, which need offset=1.")
-        if self.statistic is not None and not isinstance(self.statistic, Statistic):
+        if self.columns is not None and not isinstance(self.columns, Mapping):
             raise Grip2Error(
-                f"{who}: statistic must be a grip2.statistics.Statistic such as GRIP2(), "
-                f"got {type(self.statistic).__name__}."
+                f"{who}: columns must map names to roles, such as {{'zip': 'category'}}, got {type(self.columns).__name__}."
             )
-        if self.knockoffs is not None and not isinstance(self.knockoffs, KnockoffSampler | str):
-            raise Grip2Error(
-                f"{who}: knockoffs must be a name such as 'auto' or a grip2.knockoffs.KnockoffSampler such as "
-                f"GaussianKnockoffs(), got {type(self.knockoffs).__name__}."
-            )
+        check_part(self.statistic, "statistic", Statistic, STATISTICS, "LassoCoefficient()", who)
+        check_part(self.knockoffs, "knockoffs", KnockoffSampler, SAMPLERS, "GaussianKnockoffs()", who)
 
     def _checked_data(self, X: Any, y: Any, clusters: Any) -> tuple[PreparedTable, Response, OneRowEach | None]:
         who = type(self).__name__
         if y is None:
-            raise Grip2Error(f"{who}: requires y to be passed, but the target y is None.")
+            raise Grip2Error(f"{who}: requires y to be passed, but the target y is None. Write fit(X, y).")
         data = checked_input(
             self, X, y, clusters, roles=self.columns, groups=self.groups, missing=self.missing, who=who
         )
@@ -292,6 +303,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         warn_of_changes(data.notices, who)
         check_varies(data.y, who)
         rows = None if data.clusters is None else OneRowEach.of(data.clusters, len(data.table), who)
+        if rows is not None and len(rows) < MIN_ROWS:
+            raise Grip2Error(
+                f"{who}: clusters must be at least {MIN_ROWS} different ones, got {len(rows)}: a draw takes one row of each. "
+                "Name the column that says which rows belong together, or leave clusters out."
+            )
         return data.table, response_from(data.y, self.task, who=who), rows
 
     def _result(
@@ -371,6 +387,27 @@ def select(
 ) -> SelectionResult:
     """Select features in one call: ``KnockoffSelector(**parameters).fit(X, y).result_``."""
     return KnockoffSelector(**parameters).fit(X, y, progress=progress, executor=executor).result_
+
+
+def check_part(part: Any, name: str, base: type, names: Registry, example: str, who: str) -> None:
+    """Refuse what is neither an object of a class, nor a registered name, nor None."""
+    if part is None or isinstance(part, base):
+        return
+    if isinstance(part, str):
+        try:
+            names.load(part)
+        except Grip2Error as error:
+            raise Grip2Error(f"{who}: {error}") from None
+        return
+    if isinstance(part, type) and issubclass(part, base):
+        raise Grip2Error(f"{who}: {name} must be an object, got the class {part.__name__}. Write {part.__name__}().")
+    wrapped = (
+        " A model of scikit-learn becomes one by grip2.statistics.FromEstimator(model)." if base is Statistic else ""
+    )
+    raise Grip2Error(
+        f"{who}: {name} must be a name such as {names.names()[0]!r} or an object such as {example}, got "
+        f"{type(part).__name__}.{wrapped if isinstance(part, BaseEstimator) else ''}"
+    )
 
 
 def _given(**arguments: Any) -> dict[str, Any]:

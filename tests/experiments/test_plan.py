@@ -133,7 +133,7 @@ def test_restricted():
             12,
             "knockoffs: expected one of exact, auto, copula, sequential, gaussian, fixed, got 'magic'",
         ),
-        (("snr = 2.0", "copies = [0, 3]"), 12, "copies must be at least 1, got 0"),
+        (("snr = 2.0", "copies = [0, 3]"), 12, "copies must be at least 1 and at most 200, got 0"),
         (("snr = 2.0", "copies = true"), 12, "copies must be a whole number, or a list of them, got True"),
         (("snr = 2.0", 'copies = 3\nknockoffs = "fixed"'), 12, "fixed knockoffs exist in one copy only"),
         (("snr = 2.0", "grouped = true"), 12, "grouped = true needs units of several columns: source = 'hiv'"),
@@ -142,8 +142,34 @@ def test_restricted():
         (('name = "lcd"', 'statistic = "lcd"'), 17, "name is missing"),
         (('name = "lcd"', 'name = "lcd"\nonly = { rho = 0.9 }'), 19, "no data block has"),
         (('name = "lcd"', 'name = "lcd"\nonly = { roh = 0.5 }'), 19, "Did you mean 'rho'?"),
-        (('name = "lcd"', 'name = "lcd"\nensemble = [0]'), 19, "ensemble must hold whole numbers of at least 1"),
+        (('name = "lcd"', 'name = "lcd"\nensemble = [0]'), 19, "ensemble must be at least 1, got 0"),
         (('name = "lcd"', 'name = "lcd"\nsettings = 5'), 19, "settings must be a table"),
+        (('name = "small"', 'name = "../../x"'), 2, "name is also the name of a folder"),
+        (('name = "small"', 'name = ".."'), 2, "name is also the name of a folder"),
+        (('name = "small"', 'name = "/tmp/x"'), 2, "name is also the name of a folder"),
+        (('name = "small"', 'name = "a:b"'), 2, "name is also the name of a folder"),
+        (('name = "small"', "name = 5"), 2, "name must be a text, got 5"),
+        (("trials = 3", "trials = 0"), 4, "trials must be a whole number of at least 1, got 0"),
+        (("trials = 3", "trials = 2.5"), 4, "trials must be a whole number of at least 1, got 2.5"),
+        (("seed = 3", "seed = true"), 3, "seed must be a whole number"),
+        (("seed = 3", "batch = 0"), 3, "batch must be a whole number of at least 1, got 0"),
+        (("fdr = [0.1, 0.2]", "fdr = 0.1"), 5, "fdr must be a list such as"),
+        (("fdr = [0.1, 0.2]", "fdr = [nan]"), 5, "fdr must hold numbers between 0 and 1, got nan"),
+        (("n = 120", "n = -120"), 9, "n must be at least 2, got -120"),
+        (("n = 120", "n = 120.5"), 9, "n must be a whole number"),
+        (("p = 20", "p = 1"), 10, "p must be at least 2, got 1"),
+        (("rho = [0.0, 0.5]", "rho = [0.0, 1]"), 11, "rho must be above -1 and below 1, got 1"),
+        (("rho = [0.0, 0.5]", "rho = nan"), 11, "rho must be above -1 and below 1, got nan"),
+        (("snr = 2.0", "snr = -2.0"), 12, "snr must be above 0, got -2.0"),
+        (("snr = 2.0", "snr = inf"), 12, "snr must be above 0, got inf"),
+        (("snr = 2.0", "spacing = 0"), 12, "spacing must be at least 1, got 0"),
+        (("snr = 2.0", "coefficients = -1"), 12, "coefficients must be at least 0, got -1"),
+        (("snr = 2.0", 's = "eqi"'), 12, "Did you mean 'equi'?"),
+        (("snr = 2.0", 'center = "yes"'), 12, "center must be true or false"),
+        (('name = "lcd"', 'name = "lcd"\ntrials = 0'), 19, "trials must be a whole number of at least 1"),
+        (('name = "lcd"', 'name = "l\\ncd"\nstatistic = "lcd"'), 18, "name must be one line of plain text"),
+        (('name = "lcd"', 'name = "lcd"\nlabel = "LAPA"'), 17, "'lapa' and 'lcd' are both shown as 'LAPA'"),
+        (('name = "lcd"', 'name = "lcd, K = 5"\nstatistic = "lcd"'), 17, "must not hold ', K = '"),
     ],
 )
 def test_complaints_point_at_the_line(change, line, message):
@@ -154,6 +180,71 @@ def test_complaints_point_at_the_line(change, line, message):
     assert str(caught.value).startswith(f"mine.toml, line {line}: ")
     assert message in str(caught.value)
     assert text.splitlines()[line - 1].strip() in str(caught.value).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("block", "line", "message"),
+    [
+        ('source = "hiv"\ndrug = "APW"', 4, "drug of PI must be one of APV, .*Did you mean 'APV'"),
+        ('source = "hiv"\ndrug_class = "NRTI"\ndrug = "APV"', 5, "drug of NRTI must be one of"),
+        ('source = "hiv"\nrules = "mine"', 4, "rules: expected one of paper, vignette"),
+        ('source = "har"\nrows = 1', 4, "rows must be at least 2 and at most 10299, got 1"),
+        ('source = "har"\nshare = 1.5', 4, "share must be above 0 and at most 1, got 1.5"),
+        ('source = "har"\nhidden = 0', 4, "hidden must be at least 1, got 0"),
+        ('source = "har"\ngroup_threshold = 0', 4, "group_threshold must be above 0 and at most 1"),
+        ('source = "har"\nsupport = -1', 4, "support must be at least 0"),
+        ('source = "family"\np = 10\nn_signals = 12', 5, "n_signals must be an even number from 2 to p = 10, got 12"),
+        ('source = "family"\nn_signals = 3', 4, "n_signals must be an even number"),
+        ('source = "family"\nfamily = "linaer"', 4, "Did you mean 'linear'"),
+        ('source = "family"\ntruth = -1', 4, "truth must be at least 0, got -1"),
+        ('source = "family"\nclasses = 7', 4, "classes: expected one of 0, 2, 3, 4, 5"),
+    ],
+)
+def test_bad_options_of_every_source_point_at_their_line(block, line, message):
+    text = f'name = "x"\n[[data]]\n{block}\n[[method]]\nname = "lcd"\n'
+    with pytest.raises(PlanError, match=message) as caught:
+        parse_plan(text, "mine.toml")
+    assert str(caught.value).startswith(f"mine.toml, line {line}: ")
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ('name = "lcd"\nsettings = { folds = 1 }', "method 'lcd': LassoCoefficient: folds must be a whole number"),
+        ('name = "lcd"\nsettings = { ratio = 2.0 }', "ratio must be in (0, 1), got 2.0"),
+        ('name = "lapa"\nsettings = { method = "fast" }', "method must be 'auto', 'lars' or 'grid'"),
+        ('name = "rf"\nsettings = { n_trees = 0 }', "n_trees must be a whole number of at least 1, got 0"),
+        ('name = "grip2"\nsettings = { steps = -5 }', "steps must be a whole number of at least 1"),
+        ('name = "grip2"\nsettings = { learning_rate = -1.0 }', "learning_rate must be positive, got -1.0"),
+        ('name = "grip2"\nensemble = 3\nsettings = { hidden = 0, steps = 600 }', "hidden must be a whole number"),
+        ('name = "staged"\nsettings = { network.steps = 0 }', "steps must be a whole number"),
+        ('name = "staged"\nsettings = { first.sweeps = 0 }', "sweeps must be a whole number"),
+        ('name = "deeppink"\nsettings = { epochs = 0 }', "epochs must be a whole number"),
+        ('name = "mald"\nsettings = { power = 0.0 }', "power must be positive"),
+        ('name = "shap"\nsettings = { background = 0 }', "background must be a whole number"),
+        ('name = "effects"\nsettings = { sweeps = -1 }', "sweeps must be a whole number"),
+    ],
+)
+def test_bad_values_of_settings_are_refused_with_their_line(block, message):
+    text = f'name = "x"\n[[data]]\nsource = "synthetic"\n[[method]]\n{block}\n'
+    plan = parse_plan(text, "mine.toml")
+    with pytest.raises(PlanError) as caught:
+        check_methods(plan)
+    line = len(text.splitlines())  # settings stand last
+    assert str(caught.value).startswith(f"mine.toml, line {line}: ")
+    assert message in str(caught.value)
+
+
+def test_a_bad_setting_of_the_plan_has_the_plans_line():
+    text = 'name = "x"\n[settings]\nfolds = 0\n[[data]]\nsource = "synthetic"\n[[method]]\nname = "lcd"\n'
+    with pytest.raises(PlanError, match=r"mine.toml, line 3: method 'lcd'.*folds must be"):
+        check_methods(parse_plan(text, "mine.toml"))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("quick", [False, True])
+def test_presets_pass_the_check(name, quick):
+    check_methods(load_plan(name, quick=quick))
 
 
 def test_not_toml():

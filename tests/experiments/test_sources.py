@@ -62,7 +62,7 @@ def test_nothing_else_knows_a_source_by_name():
         ('source = "hiv"\nrules = "papper"', "Did you mean 'paper'?"),
         ('source = "hiv"\nknockoffs = "exact"', "needs a known distribution: source = 'family' or 'synthetic'"),
         ('source = "har"\nweights = "new"', "weights: expected one of redrawn, fixed"),
-        ('source = "synthetic"\nrho = 1.5', "rho must be in (-1, 1), got 1.5"),
+        ('source = "synthetic"\nrho = 1.5', "rho must be above -1 and below 1, got 1.5"),
         ('source = "family"\nfamily = "linaer"', "Did you mean 'linear'?"),
         ('source = "family"\nn_signals = 3', "n_signals must be an even number"),
         ('source = "family"\nclasses = 1', "classes: expected one of 0, 2, 3, 4, 5, got 1"),
@@ -133,7 +133,7 @@ def test_an_experiment_with_classes(tmp_path):
     assert lcd.loc[2] > 0.3, "a linear signal is found in classes too"
     assert lcd.loc[3] > 0.3
     page = (tmp_path / "out" / "report.html").read_text()
-    for family in ("all", "all, 2 classes", "all, 3 classes"):
+    for family in ("linear", "linear, 2 classes", "linear, 3 classes"):
         assert f"<td>{family}</td>" in page
 
 

@@ -16,11 +16,11 @@ from grip2.engine.effect_visits import EffectSums, visit_terms
 from grip2.filter import contrast, knockoff_threshold
 from grip2.metrics import power
 from grip2.standardise import standardise
-from grip2.statistics import effect_design, effect_model, pair_screen
+from grip2.statistics import effect_design
 from grip2.statistics.basis import Basis, SideFunctions
 from grip2.statistics.effect_design import EffectColumns, main_columns, moments_of
 from grip2.statistics.effect_sampler import fit_effects
-from grip2.statistics.pair_screen import PRODUCTS, PairTerms
+from grip2.statistics.pair_screen import ALL_PRODUCTS, PairTerms
 from grip2.symmetry import draw_order, shuffled, unshuffled
 from grip2.units import Units
 
@@ -168,7 +168,7 @@ def model_columns(copies=1, n=300, p=5, n_pairs=3):
     Y = np.column_stack([standardise(Z[:, 0] * Z[:, 1]), standardise(np.abs(Z[:, 2])) + 0.5])
     basis = Basis.fit(Z)
     side = SideFunctions.fit(Z, basis)
-    functions = np.full((n_pairs, PRODUCTS, 2), -1)
+    functions = np.full((n_pairs, ALL_PRODUCTS, 2), -1)
     functions[:, 0] = [0, 0]
     functions[1:, 1] = [1, 2]
     pairs = PairTerms(np.arange(n_pairs), np.arange(n_pairs) + 1, functions)
@@ -285,7 +285,7 @@ def test_permuted_members_permute_their_probabilities(copies, per_unit):
 def test_members_of_null_units_win_alike(copies, per_unit, bound):
     """40 tables of 8 columns, the first two of which act together; the original wins one of 1 + copies of the other 240 (120)
     units. Binomial deviations of 7.7 and 4.7 units: beyond the bound (4.2 deviations) with probability below 3e-5. A prior that
-    leans to originals by one part in a hundred is caught."""
+    gives originals 0.03 more, and a twentieth, is caught."""
     wins, leaning, units = 0, 0, Units(np.arange(8) // per_unit)
     for seed in range(40):
         members = RNG([seed, 61]).standard_normal((1 + copies, 100, 8))
@@ -293,7 +293,7 @@ def test_members_of_null_units_win_alike(copies, per_unit, bound):
         fit = fit_effects(*table_of(*members, units=units), y, rng=RNG(seed), sweeps=16, chains=1)
         strength = fit.probability[:, units.of_column[1] + 1 :]
         wins += int((strength[0] > strength[1:].max(axis=0)).sum())
-        leaning += int((1.01 * strength[0] + 0.01 > strength[1:].max(axis=0)).sum())
+        leaning += int((1.05 * strength[0] + 0.03 > strength[1:].max(axis=0)).sum())
     fair = 40 * strength.shape[1] / (1 + copies)
     assert abs(wins - fair) <= bound
     if per_unit == 1:
@@ -307,8 +307,6 @@ def test_probabilities_are_frequencies_where_tables_come_from_the_prior(monkeypa
     `benchmarks/posterior_calibration.py` draws."""
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
     script = importlib.import_module("posterior_calibration")
-    for module in (pair_screen, effect_design, effect_model):
-        monkeypatch.setattr(module, "PRODUCTS", 9)
     found = [script.predictions(150, 4, seed, 200) for seed in range(60)]
     predicted, acts = np.stack([one for one, _ in found]), np.stack([acts for _, acts in found])
 

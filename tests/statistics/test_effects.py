@@ -264,11 +264,15 @@ def test_extreme_tables():
 
 @pytest.mark.parametrize(("n", "p"), [(10, 30), (50, 200), (100, 300)])
 def test_noise_is_not_fitted_by_more_functions_than_rows(n, p):
-    X, Xk = RNG(0).standard_normal((2, n, p))
-    y = standardise(RNG(1).standard_normal(n))
-    part = fit_effects(*table_of(X, Xk), y, rng=RNG(0))
-    assert part.probability.sum() < n / 5
-    assert explained(part, y) < 0.5
+    """Mean over four tables: one table in ten or so has a product that fits half of its noise by chance."""
+    shares = []
+    for seed in range(4):
+        X, Xk = RNG([seed, n]).standard_normal((2, n, p))
+        y = standardise(RNG([seed, p]).standard_normal(n))
+        part = fit_effects(*table_of(X, Xk), y, rng=RNG(0), sweeps=400)
+        assert part.probability.sum() < n / 5
+        shares.append(explained(part, y))
+    assert np.mean(shares) < 0.25
 
 
 @pytest.mark.parametrize("seed", range(3))

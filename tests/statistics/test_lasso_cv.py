@@ -157,5 +157,5 @@ def test_folds_are_a_random_partition():
     assert any(
         not np.array_equal(a, b) for a, b in zip(folds, draw_folds(23, 5, np.random.default_rng(1)), strict=True)
     )
-    with pytest.raises(ValueError, match="folds must be between 2 and the number of rows, 3, got 5"):
+    with pytest.raises(ValueError, match="folds must be a whole number between 2 and the number of rows, 3, got 5"):
         draw_folds(3, 5, np.random.default_rng(0))

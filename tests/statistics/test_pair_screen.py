@@ -11,7 +11,7 @@ from tests.members import table_of
 from grip2.standardise import standardise
 from grip2.statistics import pair_screen as module
 from grip2.statistics.basis import SIDES, Basis, SideFunctions
-from grip2.statistics.pair_screen import KIND_OF, PRODUCTS, PRODUCTS_OF_KIND, PairTerms, count_pairs, screen_pairs
+from grip2.statistics.pair_screen import ALL_PRODUCTS, KIND_OF, PRODUCTS_OF_KIND, PairTerms, count_pairs, screen_pairs
 from grip2.symmetry import draw_order, shuffled
 from grip2.units import Units
 
@@ -25,9 +25,9 @@ def given(n=150, p=7, copies=1, per_unit=1, seed=0):
     return tables, Units(np.arange(p) // per_unit), residual + 0.5 * rng.standard_normal(n)
 
 
-def screened(tables, units, residual, most):
+def screened(tables, units, residual, most, products=ALL_PRODUCTS):
     Z, layout = table_of(*tables, units=units)
-    return screen_pairs(Z, layout, SideFunctions.fit(Z, Basis.fit(Z)), residual, most, RNG(0))
+    return screen_pairs(Z, layout, SideFunctions.fit(Z, Basis.fit(Z)), residual, most, RNG(0), products=products)
 
 
 def naive_side(z):
@@ -44,7 +44,7 @@ def naive_side(z):
     return found
 
 
-def naive_screen(tables, units, residual, most):
+def naive_screen(tables, units, residual, most, products):
     """[(largest correlation, left, right, its best products)] of all pairs of different units, best first."""
     sides = [[naive_side(table[:, j]) for j in range(table.shape[1])] for table in tables]
     found = []
@@ -60,7 +60,7 @@ def naive_screen(tables, units, residual, most):
                 of_members.append(abs(np.corrcoef(own[left][f] * other[right][g], residual)[0, 1]))
             else:
                 scores[f, g] = max(of_members)
-        best = sorted(scores, key=lambda pair: -scores[pair])[:PRODUCTS]
+        best = sorted(scores, key=lambda pair: -scores[pair])[:products]
         found.append((scores[best[0]], left, right, best))
     return sorted(found, reverse=True)[:most]
 
@@ -74,12 +74,12 @@ def pairs_of(found):
     ]
 
 
-@pytest.mark.parametrize(("copies", "per_unit"), [(1, 1), (2, 1), (1, 3)])
-def test_screening_is_that_of_the_naive_twin(copies, per_unit, monkeypatch):
+@pytest.mark.parametrize(("copies", "per_unit", "products"), [(1, 1, 3), (1, 1, 9), (2, 1, 5), (1, 3, 3)])
+def test_screening_is_that_of_the_naive_twin(copies, per_unit, products, monkeypatch):
     monkeypatch.setattr(module, "_SECOND_ROUND", 100)  # all pairs are compared by correlation
     tables, units, residual = given(copies=copies, per_unit=per_unit)
-    expected = [(left, right, best) for _, left, right, best in naive_screen(tables, units, residual, 6)]
-    assert pairs_of(screened(tables, units, residual, 6)) == expected
+    expected = [(left, right, best) for _, left, right, best in naive_screen(tables, units, residual, 6, products)]
+    assert pairs_of(screened(tables, units, residual, 6, products)) == expected
     assert expected[0][:2] in {(0, 3), (1, 5)}
 
 
@@ -165,7 +165,7 @@ def test_kinds_are_unordered_pairs_of_functions():
 
 
 def test_joined_and_without():
-    functions = np.zeros((3, PRODUCTS, 2), int)
+    functions = np.zeros((3, ALL_PRODUCTS, 2), int)
     some = PairTerms(np.array([0, 1, 2]), np.array([3, 3, 4]), functions)
     other = PairTerms(np.array([1]), np.array([3]), functions[:1] + 1)
     rest = some.without(other)

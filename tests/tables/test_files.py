@@ -104,19 +104,19 @@ def test_a_saved_index_is_an_identifier_and_no_error(tmp_path):
         ("blank.csv", b"\n\n", "the file is empty"),
         ("header.csv", b"a,b\n", "0 rows"),
         ("numbers.csv", b"1,2\n3,4\n", "there is no header; put a line with the names"),
-        ("photo.csv", b"\x89PNG\r\n\x1a\n\x00\x00", "binary content"),
-        ("workbook.csv", b"PK\x03\x04 and so on", r"binary content.*\.xlsx"),
+        ("photo.csv", b"\x89PNG\r\n\x1a\n\x00\x00", "is an image, not a .csv table"),
+        ("workbook.csv", b"PK\x03\x04 and so on", "zip archive or an Excel workbook.*ending .xlsx"),
         ("prose.txt", b"Dear reader\nthis is no table\n", "single column"),
         ("twice.csv", b"a,y,y\n1,2,3\n", "names occur more than once: y"),
         ("longer.csv", b"a,y\n1,2,3\n4,5,6\n", "header has 2 names but the first row has 3 values"),
         ("ragged.csv", b"a,b\n1,2\n1,2,3,4\n5,6\n", "every row must have 2 values, but row 2 has 4"),
         ("broken.parquet", b"PAR1 and then nothing", "not a readable parquet table"),
-        ("broken.feather", b"nothing of the kind", "not a readable feather table"),
+        ("broken.feather", b"nothing of the kind", "is not a .feather table, whatever its ending says"),
         ("broken.jsonl", b"nothing of the kind", "expected one JSON object in each line"),
         ("list.json", b"[1, 2]", "expected a list of objects"),
         ("broken.csv.gz", b"no gzip", "cannot be read"),
         ("table.xls", b"x", r"\.xls is an old Excel format"),
-        ("table.sav", b"x", "unknown ending '.sav'; expected one of"),
+        ("table.sav", b"x", "unknown ending '.sav'; save the table as .csv"),
         ("twice.parquet", None, "no such file"),
     ],
 )
@@ -135,7 +135,7 @@ def test_excel(tmp_path, monkeypatch):
     if importlib.util.find_spec("openpyxl"):
         FRAME.to_excel(path, index=False)
         check(path)
-    path.write_bytes(b"PK")
+    path.write_bytes(b"PK\x03\x04")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(TableError, match=r"pip install 'grip2\[excel\]'"):
         read_table(path)

@@ -152,7 +152,7 @@ def test_groups_are_of_variables():
 
 
 def test_too_little_is_left():
-    with pytest.raises(TableError, match="at least 10 rows are needed; got n_samples = 9"):
+    with pytest.raises(TableError, match="at least 10 rows are needed, got 9"):
         prepare(table().head(9))
     with pytest.raises(TableError, match=r"at least 2 features are needed, got 1 feature\(s\) \(1 more are constant"):
         prepare(pd.DataFrame({"a": table()["a"], "k": 1}))

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from grip2.commands.wording import in_command_words
 from grip2.progress import Progress as ProgressCallback
 from grip2.report.effect_panels import percent
 from grip2.result import SelectionResult
@@ -96,7 +97,7 @@ def warnings_as_notices() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         yield
     for message in dict.fromkeys(str(warning.message) for warning in caught):
-        notice(message)
+        notice(in_command_words(message))
 
 
 def notice(text: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
+from rich.text import Text
 
 from grip2.commands.console import errors, notice, output
 from grip2.experiments.methods import check_methods
@@ -99,7 +100,7 @@ def stored_plan(store: Store, *, methods: bool = True) -> Plan:
 @contextmanager
 def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[failures]}", style="red"),
@@ -119,7 +120,7 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
 
 def _status_table(plan: Plan, store: Store) -> tuple[Table, float, int]:
     """One line for each method and ensemble size; also the seconds left, and the trials nobody has timed."""
-    table = Table(title=plan.name, title_justify="left")
+    table = Table(title=Text(plan.name), title_justify="left")
     for heading in ("method", "K", "done", "failed", "missing", "seconds a trial", "left"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
     left_in_all, unknown = 0.0, 0
@@ -142,7 +143,7 @@ def _status_table(plan: Plan, store: Store) -> tuple[Table, float, int]:
         left_in_all += left or 0.0
         unknown += missing if mean is None else 0
         table.add_row(
-            method.name,
+            Text(method.name),
             str(method.ensemble),
             str(done),
             str(failed),

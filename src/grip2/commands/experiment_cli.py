@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from grip2.commands.numbers import whole
+
 app = typer.Typer(
     name="experiment",
     help="Reproduce the paper's experiments, or run your own plan: resumable, on many cores or a Dask cluster.",
@@ -22,9 +24,17 @@ def run(
     experiment: Annotated[
         str, typer.Argument(help="synthetic, har, hiv, calibration, or a plan file ending in .toml.")
     ],
-    trials: Annotated[int | None, typer.Option(help="Trials instead of the plan's number.", min=1)] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Trials instead of the plan's number.", metavar="NUMBER", parser=whole("--trials", least=1)),
+    ] = None,
     methods: Annotated[str | None, typer.Option(help="Some of the plan's methods, separated by commas.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Local processes; one for each core unless given.", min=1)] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="Local processes; one for each core unless given.", metavar="NUMBER", parser=whole("--jobs", least=1)
+        ),
+    ] = None,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://host:8786, instead of --jobs.")
     ] = None,

@@ -16,6 +16,7 @@ from grip2.copies import AUTOMATIC
 from grip2.experiments.workers import open_workers
 from grip2.filter import check_fdr
 from grip2.report import selection_page
+from grip2.responses.recognition import check_task
 from grip2.result import SelectionResult
 from grip2.selector import KnockoffSelector
 
@@ -40,6 +41,7 @@ def run(
     table: TableOptions, target: TargetOptions, out: Path, choices: Choices, options: SelectionOptions, *, force: bool
 ) -> SelectionResult:
     check_fdr(options.fdr)
+    check_task(options.task, "--task")
     selector = KnockoffSelector(
         choices.statistic,
         choices.sampler,

@@ -91,6 +91,7 @@ def look(options: TableOptions, target: TargetOptions) -> tuple[LoadedTable, lis
     ]
     if unknown:
         raise error_of(unknown, str(path))
+    _check_apart(apart, options.roles or {}, path)
     if len(names) == len({name for name in apart.values() if name is not None}):
         raise TableError(f"{path}: no columns are left besides the target {target.target!r}.")
     values, problems = _target(frame, target.target, event, event_value)
@@ -105,6 +106,20 @@ def look(options: TableOptions, target: TargetOptions) -> tuple[LoadedTable, lis
     notices = (*file.notices, *(values.notices if values is not None else ()), *examined.notices)
     loaded = LoadedTable(examined, None if usable is None else usable.values, clusters, nw.to_native(features), notices)
     return loaded, [*problems, *examined.problems]
+
+
+def _check_apart(apart: Mapping[str, str | None], roles: Mapping[str, str], path: Path) -> None:
+    """Refuse a column that is asked to be two things at once."""
+    taken: dict[str, str] = {}
+    for option, name in apart.items():
+        if name in taken:
+            raise Grip2Error(f"{path}: {taken[name]} and {option} both name {name!r}; give each a column of its own.")
+        if name is not None:
+            taken[name] = option
+            if roles.get(name) == str(Role.DROPPED):
+                raise Grip2Error(
+                    f"{path}: {name!r} is left out and is the column of {option}; it can be one of them only."
+                )
 
 
 def _target(

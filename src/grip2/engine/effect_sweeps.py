@@ -36,7 +36,8 @@ class Prior(NamedTuple):
     def for_sweeps(self) -> Fixed:
         posterior = 1.0 / (self.precision + 1.0 / self.variances)
         at_zero = 0.5 * np.log(posterior / self.variances)
-        return Fixed(posterior, at_zero, float(self.precision), self.log_shares, self.log_pair)
+        shares = np.exp(self.log_shares)
+        return Fixed(posterior, at_zero, float(self.precision), shares, self.log_shares, self.log_pair)
 
 
 def nothing_acts(terms: EffectTerms) -> EffectState:

@@ -39,7 +39,8 @@ class Fixed(NamedTuple):
     posterior: np.ndarray  # (functions + 1,) variance of an effect that acts
     at_zero: np.ndarray  # (functions + 1,) log evidence for acting of a column that is not correlated with the residual
     precision: float  # rows over noise variance
-    log_shares: np.ndarray  # (2, sets + 1) log prior of not acting and of each set, outside and inside of acting pairs
+    shares: np.ndarray  # (2, sets + 1) prior of not acting and of each set, outside and inside of acting pairs
+    log_shares: np.ndarray  # (2, sets + 1) their logarithms
     log_pair: np.ndarray  # (1 + kinds,) log prior of a pair that does not act, and of a product of each kind
 
 
@@ -72,12 +73,13 @@ def visit_terms(
     for j in range(p):
         heredity[terms.unit[j]] += fixed.log_shares[1, state.chosen[j]] - fixed.log_shares[0, state.chosen[j]]
     of_main = np.empty((members, len(terms.sets)))
+    mean = np.empty((members, terms.place.shape[2]))
     of_pair = np.empty((members * members, terms.pair_place.shape[3]))
     for i in range(len(order)):
         t = order[i]
         if t < p:
             before = state.chosen[t]
-            _visit_main(terms, state, t, uniform[i], normal[i], fixed, of_main, sums)
+            _visit_main(terms, state, t, uniform[i], normal[i], fixed, of_main, mean, sums)
             now, u = state.chosen[t], terms.unit[t]
             heredity[u] += fixed.log_shares[1, now] - fixed.log_shares[0, now]
             heredity[u] -= fixed.log_shares[1, before] - fixed.log_shares[0, before]
@@ -94,6 +96,7 @@ def _visit_main(
     normal: np.ndarray,
     fixed: Fixed,
     weights: np.ndarray,
+    mean: np.ndarray,
     sums: EffectSums,
 ) -> None:
     place, sets = terms.place, terms.sets
@@ -107,24 +110,35 @@ def _visit_main(
             _set_effect(terms.gram, state, place[state.member[u], j, f], 0.0)
     others = state.acting[u] - acted  # terms of the unit that act beside this one
     free = others == 0
-    shares = fixed.log_shares[1 if state.in_pairs[u] > 0 else 0]
-    choice = np.log(members) if free else 0.0
-    mean = np.zeros((members, functions))
-    evidence = np.empty(functions)
+    shares = fixed.shares[1 if state.in_pairs[u] > 0 else 0]
+    chance = 1.0 / members if free else 1.0
+    # A set's weight is its share times the product over functions of exp(evidence) where they act: few exponentials of many
+    # sets. Divided by that of the best set, exp(M) with M the sum of positive evidence, it cannot overflow.
+    acts_by, rests_by = np.empty(functions), np.empty(functions)
+    best = np.zeros(members)
     for k in range(members):
         allowed = free or k == state.member[u]
         for f in range(functions):
             column = place[k, j, f]
-            evidence[f] = 0.0
+            mean[k, f], evidence = 0.0, 0.0
             if column != absent:
                 mean[k, f] = fixed.posterior[f] * fixed.precision * state.residual[column]
-                evidence[f] = fixed.at_zero[f] + 0.5 * mean[k, f] ** 2 / fixed.posterior[f]
+                evidence = fixed.at_zero[f] + 0.5 * mean[k, f] ** 2 / fixed.posterior[f]
+            acts_by[f], rests_by[f] = np.exp(min(evidence, 0.0)), np.exp(-max(evidence, 0.0))
+            best[k] += max(evidence, 0.0)
         for s in range(len(sets)):
-            total = shares[s + 1] - choice
+            weight = shares[s + 1] * chance if allowed else 0.0
             for f in range(functions):
-                total += sets[s, f] * evidence[f]
-            weights[k, s] = total if allowed else -np.inf
-    member, which = _pick(weights, shares[0], uniform)
+                weight *= acts_by[f] if sets[s, f] > 0 else rests_by[f]
+            weights[k, s] = weight
+        if not allowed:
+            best[k] = 0.0
+    most = best.max()
+    for k in range(members):
+        down = np.exp(best[k] - most)
+        for s in range(len(sets)):
+            weights[k, s] *= down
+    member, which = _pick(weights, shares[0] * np.exp(-most), uniform)
     for k in range(members):
         if not free:
             sums.probability[u, k] += 1.0 if k == state.member[u] else 0.0
@@ -187,7 +201,7 @@ def _visit_pair(
                     mean = posterior * fixed.precision * state.residual[column]
                     of_kind = fixed.log_pair[1 + terms.pair_kind[q, c]]
                     weights[k * members + other, c] = of_kind + prior + 0.5 * mean**2 / posterior
-    both, which = _pick(weights, fixed.log_pair[0], uniform)
+    both, which = _pick(weights, _without_logarithms(weights, fixed.log_pair[0]), uniform)
     for k in range(members):
         for other in range(members):
             for c in range(products):
@@ -215,30 +229,34 @@ def _visit_pair(
 
 
 @njit(cache=True, nogil=True)
-def _pick(log_weight: np.ndarray, log_none: float, uniform: float) -> tuple[int, int]:
+def _without_logarithms(log_weight: np.ndarray, log_none: float) -> float:
+    """Weights in place of their logarithms, up to a factor; returns that of none."""
+    most = max(log_none, log_weight.max())
+    for k in range(log_weight.shape[0]):
+        for s in range(log_weight.shape[1]):
+            # Beyond this the exponential function only costs time.
+            log_weight[k, s] = np.exp(log_weight[k, s] - most) if log_weight[k, s] > most - 40.0 else 0.0
+    return float(np.exp(log_none - most))
+
+
+@njit(cache=True, nogil=True)
+def _pick(weight: np.ndarray, none: float, uniform: float) -> tuple[int, int]:
     """Draw a member (combination) and one of its options, or (-1, 0) for none; weights become probabilities.
 
     Likelier members come first, so that one uniform draw picks the same member whichever is called the original.
     """
-    members, options = log_weight.shape
-    top = np.empty(members)
-    most = log_none
-    for k in range(members):
-        top[k] = log_weight[k, 0]
-        for s in range(1, options):
-            top[k] = max(top[k], log_weight[k, s])
-        most = max(most, top[k])
-    total = np.exp(log_none - most)
+    members, options = weight.shape
+    top = np.zeros(members)
+    total = none
     for k in range(members):
         for s in range(options):
-            # Beyond this the exponential function only costs time.
-            log_weight[k, s] = np.exp(log_weight[k, s] - most) if log_weight[k, s] > most - 40.0 else 0.0
-            total += log_weight[k, s]
+            top[k] = max(top[k], weight[k, s])
+            total += weight[k, s]
     for k in range(members):
         for s in range(options):
-            log_weight[k, s] /= total
+            weight[k, s] /= total
     ladder = 0.0
-    seen = np.zeros(members, np.bool_)  # weights may be minus infinity: a member must not come twice
+    seen = np.zeros(members, np.bool_)  # weights may be zero: a member must not come twice
     for _ in range(members):
         k = -1
         for other in range(members):
@@ -246,7 +264,7 @@ def _pick(log_weight: np.ndarray, log_none: float, uniform: float) -> tuple[int,
                 k = other
         seen[k] = True
         for s in range(options):
-            ladder += log_weight[k, s]
+            ladder += weight[k, s]
             if uniform < ladder:
                 return k, s
     return -1, 0

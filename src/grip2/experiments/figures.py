@@ -68,7 +68,7 @@ def power_by_rows_figure(table: pd.DataFrame, looks: MethodLooks, column: str) -
             sizes = sorted(mean["n"].unique())
             axes.set_xticks(np.log10(sizes), [f"{size:,.0f}" for size in sizes])
             axes.set_ylim(-0.03, 1.03)
-            axes.set_title(str(value), fontsize=9)
+            axes.set_title(plain_label(str(value)), fontsize=9)
         for axes in panels.flat[len(values) :]:
             axes.set_visible(False)
         for axes in panels[-1]:
@@ -105,8 +105,13 @@ def beside_published_figure(ours: pd.DataFrame, published: pd.DataFrame, looks: 
             axes.set_xlim(-0.03 * right, 1.03 * right)
             axes.set_ylim(-0.6, len(methods) - 0.4)
         panels[1].axvline(target, color=BLACK, linewidth=0.8, linestyle="--")
-        panels[0].set_yticks(range(len(methods)), [looks.label(method) for method in methods])
+        panels[0].set_yticks(range(len(methods)), [plain_label(looks.label(method)) for method in methods])
     return figure
+
+
+def plain_label(text: str) -> str:
+    """A text that matplotlib draws as it is: neither formulas between dollars, nor hidden for a leading underscore."""
+    return ("\u200b" if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def _lines(axes: Any, table: pd.DataFrame, looks: MethodLooks, x: str, measure: str) -> None:
@@ -123,7 +128,7 @@ def _lines(axes: Any, table: pd.DataFrame, looks: MethodLooks, x: str, measure: 
             part[x].to_numpy(float) + shift,
             part[measure].to_numpy(float),
             yerr=errors,
-            label=looks.label(method),
+            label=plain_label(looks.label(method)),
             color=look.colour,
             marker=look.marker,
             linestyle=look.dash,

@@ -29,7 +29,8 @@ Dash = str | tuple[float, tuple[float, ...]]
 _TURNS: tuple[Dash, ...] = ("-", (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 _VARIANTS: tuple[Dash, ...] = ((0, (4, 1.5)), (0, (1, 1.2)), (0, (8, 2)))
 
-_SIZE = ", K = "
+# Between the name of a method and the size of its ensemble.
+SIZE_IN_NAME = ", K = "
 
 
 @dataclass(frozen=True)
@@ -69,17 +70,17 @@ class MethodLooks:
             self._looks[method.name] = Look(method.label or title, base.colour, base.marker, base.dash, base.width)
 
     def __getitem__(self, name: str) -> Look:
-        return self._looks[name.partition(_SIZE)[0]]
+        return self._looks[name.partition(SIZE_IN_NAME)[0]]
 
     def label(self, name: str) -> str:
         """What people read; of an ensemble, with its size."""
-        method, separator, size = name.partition(_SIZE)
+        method, separator, size = name.partition(SIZE_IN_NAME)
         return self._looks[method].label + separator + size
 
 
 def ensemble_name(method: str, size: int) -> str:
     """A name for the seed ensemble of a method, "name, K = 5"; a single run keeps the method's name."""
-    return method if size == 1 else f"{method}{_SIZE}{size}"
+    return method if size == 1 else f"{method}{SIZE_IN_NAME}{size}"
 
 
 def _look(statistic: str, ordered: Sequence[str]) -> Look:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,12 +45,15 @@ def statistic_for(plan: Plan, method: Method) -> Statistic:
 
 
 def check_methods(plan: Plan) -> None:
-    """Refuse settings that no statistic has, with the line of the plan; else a worker would find them an hour later."""
+    """Refuse settings that no statistic has, or whose values are bad, with the line of the plan; else a worker would find them
+    an hour later.
+    """
     for method in plan.methods:
         try:
-            statistic_for(plan, method)
+            statistic = statistic_for(plan, method)
+            _check_settings(statistic, method)
         except Grip2Error as error:
-            raise PlanError.at(plan.file, plan.text, method.line, str(error)) from None
+            raise PlanError.at(plan.file, plan.text, _line_of(plan, method, str(error)), str(error)) from None
     statistics = [statistic_for(plan, method) for method in plan.methods if plan.shared_settings(method)]
     known = sorted({name for statistic in statistics for name in _all_names(statistic)})
     for name in plan.settings if statistics else ():
@@ -57,6 +61,21 @@ def check_methods(plan: Plan) -> None:
             line = line_of(key_lines(plan.text), ("settings", name))
             message = f"settings: no statistic of the plan has a setting {name!r}.{did_you_mean(name, known)}"
             raise PlanError.at(plan.file, plan.text, line, message)
+
+
+def _check_settings(statistic: Statistic, method: Method) -> None:
+    try:
+        statistic.check_settings()
+    except Grip2Error as error:
+        raise Grip2Error(f"method {method.name!r}: {error}") from None
+
+
+def _line_of(plan: Plan, method: Method, message: str) -> int | None:
+    """The line of the setting that a complaint names: one of the plan's own, or of the method's."""
+    for name in plan.shared_settings(method):
+        if name not in method.settings and re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", message):
+            return line_of(key_lines(plan.text), ("settings", name.partition(".")[0]))
+    return method.line
 
 
 def _all_names(statistic: BaseEstimator) -> Iterator[str]:

@@ -80,6 +80,11 @@ class Design:
         return digest({"data": self.data_key, "knockoffs": self.knockoffs, **self.sampler_settings, **added})
 
     @property
+    def sizes(self) -> dict[str, Any]:
+        """Rows and columns, as far as the plan gives them; knockoffs may have added rows."""
+        return {name: self.options[name] for name in ("n", "p") if name in self.options}
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """Everything that tells designs apart, flat."""
         return {
@@ -213,5 +218,6 @@ def load_plan(name_or_path: str | Path, *, quick: bool = False) -> Plan:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path}: cannot be read ({error}).") from None
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise PlanError(f"{path}: cannot be read ({why}).") from None
     return parse_plan(text, str(path))

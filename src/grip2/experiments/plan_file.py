@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
+from grip2.copies import COPIES_LIMIT
 from grip2.errors import Grip2Error, did_you_mean
+from grip2.experiments.method_looks import SIZE_IN_NAME, MethodLooks
 from grip2.experiments.plan import DEFAULT_FDR, DEFAULT_SETTING, EXACT, SETTINGS, Design, Method, Plan, PlanError
 from grip2.experiments.source import Option, Source
 from grip2.experiments.sources import SOURCES
@@ -18,6 +21,8 @@ from grip2.knockoffs.s_matrix import SOLVERS
 from grip2.registry import Registry
 from grip2.statistics.registry import STATISTICS
 
+# Names of plans name folders as well.
+_FILE_NAME = re.compile(r"\w[\w .-]*")
 _TOP = ("name", "about", "setting", "seed", "trials", "batch", "fdr", "settings", "data", "method")
 _METHOD = ("name", "label", "statistic", "ensemble", "setting", "settings", "only", "trials")
 # Keys that every [[data]] block may have, beside the options of its source.
@@ -43,7 +48,13 @@ class _Reader:
 
     def plan(self, document: Mapping[str, Any]) -> Plan:
         self.known(document, _TOP, ())
-        name = self.text_value(document, "name", ())
+        name = self.plain_text(document, "name", ())
+        if not _FILE_NAME.fullmatch(name):
+            self.fail(
+                "name is also the name of a folder, so it must hold letters, digits, spaces, '-', '_' and '.' only, and begin "
+                f"with a letter or digit, got {name!r}",
+                ("name",),
+            )
         trials = self.whole(document, "trials", (), default=1, least=1)
         setting = self.choice(document, "setting", SETTINGS, (), default=DEFAULT_SETTING)
         blocks = self.blocks(document, "data")
@@ -53,6 +64,7 @@ class _Reader:
             m for k, block in enumerate(self.blocks(document, "method")) for m in self.methods(block, k, designs)
         ]
         self.distinct([(m.name, m.ensemble) for m in methods], "method", "two methods of one name and ensemble size")
+        self.check_labels(methods)
         return Plan(
             name=name,
             designs=tuple(designs),
@@ -75,7 +87,7 @@ class _Reader:
             "knockoffs": Option(source.default_knockoffs),
             "s": Option("equi", choices=tuple(SOLVERS)),
             "center": Option(True),
-            "copies": Option(1),
+            "copies": Option(1, least=1, most=COPIES_LIMIT),
             "grouped": Option(False),
         }
         axes = {
@@ -91,7 +103,7 @@ class _Reader:
             try:
                 source.check(options)
             except Grip2Error as error:
-                self.fail(str(error), at)
+                self.fail(str(error), (*at, _first_named(str(error), block)))
             of_design = {name: chosen[name] for name in ("knockoffs", "s", "center", "copies", "grouped")}
             found.append(Design(source.name, options, trials=own, **of_design))
         return found
@@ -111,8 +123,6 @@ class _Reader:
 
     def check_units(self, source: Source, axes: Mapping[str, list[Any]], at: Path) -> None:
         """Copies must be numbers that every sampler can draw; groups exist where the source has units of several columns."""
-        if min(axes["copies"]) < 1:
-            self.fail(f"copies must be at least 1, got {min(axes['copies'])}", (*at, "copies"))
         for name in axes["knockoffs"]:
             if name != EXACT and max(axes["copies"]) > 1 and not SAMPLERS.load(name).draws_copies:
                 self.fail(f"copies: {name} knockoffs exist in one copy only", (*at, "copies"))
@@ -123,7 +133,7 @@ class _Reader:
     def methods(self, block: Mapping[str, Any], k: int, designs: list[Design]) -> list[Method]:
         at: Path = ("method", k)
         self.known(block, _METHOD, at)
-        name = self.text_value(block, "name", at)
+        name = self.plain_text(block, "name", at)
         statistic = self.text_value(block, "statistic", at, default=name)
         self.registered(STATISTICS, statistic, (*at, "statistic" if "statistic" in block else "name"))
         only = self.table(block, "only", at)
@@ -131,10 +141,7 @@ class _Reader:
         for key in only:
             if key not in parameters:
                 self.fail(f"only: {self.unknown(key, parameters)}", (*at, "only"))
-        sizes = self.several(block, "ensemble", Option(1), at)
-        for size in sizes:
-            if size < 1:
-                self.fail(f"ensemble must hold whole numbers of at least 1, got {size}", (*at, "ensemble"))
+        sizes = self.several(block, "ensemble", Option(1, least=1), at)
         shared = Method(
             name,
             statistic,
@@ -142,12 +149,24 @@ class _Reader:
             only=only,
             setting=self.choice(block, "setting", SETTINGS, at) if "setting" in block else None,
             trials=self.whole(block, "trials", at, default=1, least=1) if "trials" in block else None,
-            label=self.text_value(block, "label", at, default=""),
+            label=self.plain_text(block, "label", at, default=""),
             line=line_of(self.lines, (*at, "settings")),
         )
         if not any(shared.applies_to(design) for design in designs):
             self.fail(f"only: no data block has {dict(only)}", (*at, "only"))
         return [replace(shared, ensemble=size) for size in sizes]
+
+    def check_labels(self, methods: list[Method]) -> None:
+        """Refuse two methods that a page would list under one name."""
+        looks, seen = MethodLooks(methods), dict[str, str]()
+        for method in methods:
+            complaint = ""
+            if SIZE_IN_NAME in method.name or SIZE_IN_NAME in method.label:
+                complaint = f"a method's name must not hold {SIZE_IN_NAME!r}, which tells the size of an ensemble"
+            elif seen.setdefault(label := looks.label(method.name), method.name) != method.name:
+                complaint = f"{seen[label]!r} and {method.name!r} are both shown as {label!r}; give one another label"
+            if complaint:
+                raise PlanError.at(self.file, self.text, method.line, complaint)
 
     def settings(self, block: Mapping[str, Any], at: Path) -> dict[str, Any]:
         """Settings of a statistic by dotted names; a table inside the table is a part: { network = { steps = 500 } }."""
@@ -180,6 +199,8 @@ class _Reader:
             if isinstance(value, bool) != isinstance(default, bool) or not isinstance(value, kinds):
                 wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[type(default)]
                 self.fail(f"{name} must be {wanted}, or a list of them, got {value!r}", (*at, name))
+            if not option.holds(value):
+                self.fail(f"{name} must be {option.limits() or 'finite'}, got {value!r}", (*at, name))
             if option.choices and value not in option.choices:
                 self.fail(f"{name}: {self.unknown(value, option.choices)}", (*at, name))
         return [float(value) if isinstance(default, float) else value for value in values]
@@ -196,6 +217,13 @@ class _Reader:
             self.fail(f"{name} is missing", at)
         if not isinstance(value, str) or (not value and default is None):
             self.fail(f"{name} must be a text, got {value!r}", (*at, name))
+        return value
+
+    def plain_text(self, block: Mapping[str, Any], name: str, at: Path, *, default: str | None = None) -> str:
+        """A text of one line, which pages and terminals can show."""
+        value = self.text_value(block, name, at, default=default)
+        if not value.isprintable() or value != value.strip():
+            self.fail(f"{name} must be one line of plain text without spaces around it, got {value!r}", (*at, name))
         return value
 
     def choice(
@@ -239,6 +267,12 @@ class _Reader:
 
     def fail(self, message: str, path: Path) -> NoReturn:
         raise PlanError.at(self.file, self.text, line_of(self.lines, path), message)
+
+
+def _first_named(message: str, names: Iterable[str]) -> str:
+    """The key that a complaint names first; empty where it names none."""
+    found = {name: match.start() for name in names if (match := re.search(rf"\b{re.escape(name)}\b", message))}
+    return min(found, key=lambda name: found[name], default="")
 
 
 def _dotted(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

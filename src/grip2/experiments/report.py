@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,9 +13,11 @@ from grip2._output import OutputFolder
 from grip2.errors import Grip2Error
 from grip2.experiments.earlier import with_earlier_tables
 from grip2.experiments.method_looks import MethodLooks
+from grip2.experiments.parts import fixed_parameters, kind_of_knockoffs, parts_of
 from grip2.experiments.plan import EXACT, Plan
 from grip2.experiments.run import state
 from grip2.experiments.sections import Section
+from grip2.experiments.source import Source
 from grip2.experiments.sources import SOURCES
 from grip2.experiments.store import Store
 from grip2.experiments.summary import summary_table, trial_table
@@ -40,7 +44,7 @@ def write_report(plan: Plan, store: Store, folder: Path, *, earlier: Path | None
     sources = list(dict.fromkeys(design.source for design in plan.designs))
     if len(sources) > 1:
         raise Grip2Error(f"a report is about one source of data; the plan {plan.name} has {', '.join(sources)}.")
-    sections = SOURCES[sources[0]].sections(table, trials, MethodLooks(plan.methods))
+    sections = _sections(plan, SOURCES[sources[0]], table, trials)
     contents = _files(plan, sections, facts)
     contents["tables/summary.csv"] = table.to_csv(index=False)
     contents["tables/trials.csv"] = trials.to_csv(index=False)
@@ -49,12 +53,31 @@ def write_report(plan: Plan, store: Store, folder: Path, *, earlier: Path | None
     return folder / "report.html"
 
 
+def _sections(plan: Plan, source: Source, table: pd.DataFrame, trials: pd.DataFrame) -> list[Section]:
+    """The sections of the source, for designs that differ in other things than its axes once for each."""
+    looks = MethodLooks(plan.methods)
+    return [
+        replace(
+            section,
+            name=section.name + part.suffix,
+            title=", ".join(text for text in (section.title, part.label) if text),
+        )
+        for part in parts_of(plan, table, trials, source.axes)
+        for section in source.sections(part.table, part.trials, looks)
+    ]
+
+
 def markdown(table: pd.DataFrame) -> str:
     """A table as Markdown."""
-    lines = ["| " + " | ".join(str(name) for name in table.columns) + " |"]
+    lines = ["| " + " | ".join(plain_markdown(name) for name in table.columns) + " |"]
     lines.append("|" + "|".join(" --- " if k == 0 else " ---: " for k in range(table.shape[1])) + "|")
-    lines += ["| " + " | ".join(str(value) for value in row) + " |" for row in table.itertuples(index=False)]
+    lines += ["| " + " | ".join(plain_markdown(value) for value in row) + " |" for row in table.itertuples(index=False)]
     return "\n".join(lines) + "\n"
+
+
+def plain_markdown(value: object) -> str:
+    """A text in Markdown that shows as it is, whatever signs it holds."""
+    return re.sub(r"([\\`*_|<>\[\]~$&#])", r"\\\1", str(value))
 
 
 def _files(plan: Plan, sections: Sequence[Section], facts: list[str]) -> dict[str, str | bytes]:
@@ -79,8 +102,9 @@ def _facts(plan: Plan, store: Store) -> list[str]:
     """What a reader must know of how the numbers came about."""
     now = state(plan, store)
     facts = [f"{now.done} of {now.total} planned trials are finished; {now.failed} failed. Seed {plan.seed}."]
-    kinds = sorted({f"{design.knockoffs} ({design.s})" for design in plan.designs})
+    kinds = sorted({kind_of_knockoffs(design) for design in plan.designs})
     facts.append(f"Knockoffs: {', '.join(kinds)}.")
+    facts.append(f"The same in all designs: {fixed_parameters(plan)}.")
     samplers = {design.knockoffs for design in plan.designs} - {EXACT}
     if any(SAMPLERS.load(name).fixed_x for name in samplers):
         facts.append(
@@ -99,11 +123,13 @@ def _facts(plan: Plan, store: Store) -> list[str]:
 
 
 def _markdown_report(plan: Plan, sections: Sequence[Section], facts: list[str]) -> str:
-    parts = [f"# Experiment {plan.name}\n\n{plan.about}\n", "\n".join(f"- {fact}" for fact in facts) + "\n"]
+    parts = [f"# Experiment {plain_markdown(plan.name)}\n\n{plan.about}\n"]
+    parts.append("\n".join(f"- {plain_markdown(fact)}" for fact in facts) + "\n")
     for section in sections:
-        parts.append(f"## {section.title}\n\n{section.caption}\n")
+        title = plain_markdown(section.title)
+        parts.append(f"## {title}\n\n{plain_markdown(section.caption)}\n")
         if section.figure is not None:
-            parts.append(f"![{section.title}](figures/{section.name}.png)\n")
+            parts.append(f"![{title}](figures/{section.name}.png)\n")
         if section.table is not None:
             parts.append(markdown(section.table))
     return "\n".join(parts)

@@ -5,6 +5,7 @@ All that is known of a source stands in one file of the folder ``sources``.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from grip2.experiments.method_looks import MethodLooks
     from grip2.experiments.sections import Section
 
+NO_S = "-"  # stands for s in tables of knockoffs that have no such setting
+
 OptionValue = bool | int | float | str
 
 
@@ -30,9 +33,30 @@ class Option:
 
     default: OptionValue
     choices: tuple[OptionValue, ...] = ()  # empty: any value of the type
+    least: float | None = None  # the smallest value of a number
+    above: float | None = None  # what a number must exceed
+    most: float | None = None  # the largest value of a number
+    below: float | None = None  # what a number must not reach
     # True for options that were added after trials had been stored: at its default such an option does not enter the keys
     # of designs, so that those trials are still recognised.
     added_later: bool = False
+
+    def limits(self) -> str:
+        """What a number must be, in words: "above 0 and at most 1"; empty where any will do."""
+        told = {"at least": self.least, "above": self.above, "at most": self.most, "below": self.below}
+        return " and ".join(f"{words} {limit:g}" for words, limit in told.items() if limit is not None)
+
+    def holds(self, value: OptionValue) -> bool:
+        """Is a number finite and within the limits?"""
+        if isinstance(value, bool | str):
+            return True
+        return (
+            math.isfinite(value)
+            and (self.least is None or value >= self.least)
+            and (self.above is None or value > self.above)
+            and (self.most is None or value <= self.most)
+            and (self.below is None or value < self.below)
+        )
 
 
 @dataclass(frozen=True)
@@ -52,6 +76,8 @@ class Source(ABC):
     name: ClassVar[str]
     options: ClassVar[Mapping[str, Option]]
     default_knockoffs: ClassVar[str]
+    # Parameters of designs that `sections` lays out itself; it is given designs that differ in these only.
+    axes: ClassVar[tuple[str, ...]] = ()
     # True where the distribution of X is known, so that exact knockoffs exist; `Population.covariance` is then given.
     known_distribution: ClassVar[bool] = False
     # True where units are groups of columns (`Population.units`).
@@ -75,7 +101,8 @@ class Source(ABC):
     def sections(self, table: pd.DataFrame, trials: pd.DataFrame, looks: MethodLooks) -> list[Section]:
         """The figures and tables of a report, without those whose numbers are not there yet.
 
-        ``table`` holds means over trials, ``trials`` single trials (`grip2.experiments.summary`).
+        ``table`` holds means over trials, ``trials`` single trials (`grip2.experiments.summary`), both with every parameter
+        of the designs.
         """
 
     def keyed(self, options: Mapping[str, Any]) -> dict[str, Any]:

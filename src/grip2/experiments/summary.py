@@ -66,9 +66,10 @@ def summary_table(plan: Plan, store: Store) -> pd.DataFrame:
             fdps = [false_discovery_proportion(chosen, set(design.truth)) for chosen in sets]
             records.append(
                 {
-                    **_shown(plan, cell.design),
                     "n": design.n,
                     "p": design.p,
+                    **cell.design.sizes,
+                    **_shown(plan, cell.design),
                     "method": cell.method.name,
                     "ensemble": cell.method.ensemble,
                     "target_fdr": level,

@@ -92,12 +92,12 @@ class GaussianKnockoffs(JointCopiesSampler):
             mean, Sigma = estimate.mean, estimate.covariance
             self.shrinkage_: float | None = estimate.shrinkage
         else:
-            mean, Sigma = None, np.asarray(self.covariance, dtype=float)
+            mean, Sigma = None, _numbers(self.covariance, "covariance", who)
             self.shrinkage_ = None
             if Sigma.shape != (p, p):
                 raise Grip2Error(f"{who}: covariance must be {p} x {p} for {p} columns, got shape {Sigma.shape}.")
         if self.mean is not None:
-            mean = np.asarray(self.mean, dtype=float)
+            mean = _numbers(self.mean, "mean", who)
             if mean.shape != (p,):
                 raise Grip2Error(f"{who}: mean must hold {p} values, got shape {mean.shape}.")
             if not np.isfinite(mean).all():
@@ -172,3 +172,13 @@ def repairs(ridge: float, jitter: float) -> list[str]:
     if jitter:
         texts.append(f"A jitter of {jitter:.0e} times each conditional variance was added before factorising.")
     return texts
+
+
+def _numbers(given: object, name: str, who: str) -> np.ndarray:
+    """A parameter as an array of numbers."""
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise Grip2Error(
+            f"{who}: {name} must be an array of numbers, got {given!r}. Leave it out to estimate it."
+        ) from None

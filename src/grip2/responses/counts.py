@@ -41,7 +41,10 @@ class Counts(LikelihoodResponse):
     @classmethod
     def encode(cls, values: np.ndarray, who: str) -> Self:
         if values.dtype.names is not None:
-            raise Grip2Error(f"{who}: counts must be one column of whole numbers, got {', '.join(values.dtype.names)}.")
+            raise Grip2Error(
+                f"{who}: counts must be one column of whole numbers, got {', '.join(values.dtype.names)}. Leave the event out, "
+                "or task='counts'."
+            )
         y, least = numbers_of(values, who, cls.task)
         if least:
             raise Grip2Error(f"{who}: counts must be below 2^53, got {values.max()!r}; these are no counts.")

@@ -102,7 +102,10 @@ def numbers_of(values: np.ndarray, who: str, task: str = Measurement.task) -> tu
     try:
         y = values.astype(np.float64)
     except (TypeError, ValueError):
-        raise Grip2Error(f"{who}: {task} needs a numeric y, got values such as {values[0]!r}.") from None
+        raise Grip2Error(
+            f"{who}: {task} needs a numeric y, got values such as {str(values[0])!r}. Choose a column of numbers, or "
+            "leave the task out."
+        ) from None
     if not np.isfinite(y).all():
         raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
     return y, 0

@@ -47,8 +47,8 @@ class OrderedClasses(LikelihoodResponse):
             y, names = numbered_classes(values, who)
         else:
             raise Grip2Error(
-                f"{who}: the order of classes such as {values[0]!r} is not known. Give numbers, or a pandas Categorical with "
-                "ordered=True, whose categories are in order."
+                f"{who}: the order of classes such as {str(values[0])!r} is not known. Give numbers, or a pandas Categorical "
+                "with ordered=True, whose categories are in order."
             )
         up_to = np.cumsum(shares_of(y, len(names)))[:-1]
         return cls(y, names, (-BEYOND, *(float(t) for t in np.log(up_to / (1.0 - up_to))), BEYOND))

@@ -41,6 +41,13 @@ def tasks() -> tuple[str, ...]:
     return tuple(dict.fromkeys(kind.task for kind in reversed(KINDS)))
 
 
+def check_task(task: str, who: str) -> None:
+    if task not in (AUTOMATIC, *tasks()):
+        raise Grip2Error(
+            f"{who}: task must be one of {', '.join((AUTOMATIC, *tasks()))}, got {task!r}.{did_you_mean(task, tasks())}"
+        )
+
+
 def response_from(values: Any, task: str = AUTOMATIC, *, who: str = "response") -> Response:
     """The response that these values are, by the task named or, for "auto", by what they look like.
 
@@ -49,10 +56,7 @@ def response_from(values: Any, task: str = AUTOMATIC, *, who: str = "response") 
     "auto": two columns are survival, ordered categories are ordered classes; of one column text, booleans and two distinct
     values are classes, everything else is a measurement. Counts and ordered classes that are plain numbers have to be asked for.
     """
-    if task not in (AUTOMATIC, *tasks()):
-        raise Grip2Error(
-            f"{who}: task must be one of {', '.join((AUTOMATIC, *tasks()))}, got {task!r}.{did_you_mean(task, tasks())}"
-        )
+    check_task(task, who)
     rows = rows_of(values, who)
     if rows.dtype.kind == "f" and not np.isfinite(rows).all():
         raise Grip2Error(f"{who}: y must be finite, got NaN or infinity.")
@@ -72,7 +76,9 @@ def check_varies(values: np.ndarray, who: str) -> None:
     """Refuse a response with the same value in every row; a response of several fields is checked by its kind."""
     if values.dtype.names is None and len(np.unique(values)) < 2:
         only = "one class" if values.dtype.kind in "OUSb" else "a constant"
-        raise Grip2Error(f"{who}: y is {only} ({values[0]!r} in every row); there is nothing to explain.")
+        raise Grip2Error(
+            f"{who}: y is {only} ({values[:1].tolist()[0]!r} in every row); there is nothing to explain. Choose another target."
+        )
 
 
 def _warn_of_whole_numbers(values: np.ndarray, kind: type[Response], who: str) -> None:

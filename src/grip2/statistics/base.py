@@ -19,9 +19,12 @@ from grip2.errors import Grip2Error
 from grip2.progress import Progress, share_progress
 from grip2.responses import Response, response_from, rows_of, tasks
 from grip2.result import Importance
+from grip2.settings import held_by
 from grip2.statistics.paper_settings import paper_settings
 from grip2.symmetry import Members, draw_order, shuffled
 from grip2.units import Layout, Units
+
+_ROWS_OF_A_CHECK = 1000  # for which automatic sizes are filled in where settings are checked without data
 
 
 class Statistic(BaseEstimator, ABC):
@@ -66,6 +69,16 @@ class Statistic(BaseEstimator, ABC):
     def fit_identity(self) -> str | None:
         """Equal for statistics that read different scores off one fit, given one generator; None: nothing is shared."""
         return None
+
+    def check_settings(self) -> None:
+        """Refuse settings that are bad whatever the data, of this statistic and of those that it holds."""
+        for _, part in held_by(self):
+            if isinstance(part, Statistic):
+                part.check_settings()
+        self.sized(_ROWS_OF_A_CHECK)._check_settings()
+
+    def _check_settings(self) -> None:
+        """Refuse bad settings; sizes that follow from the table have been filled in."""
 
     def check_response(self, response: Response) -> None:
         """Refuse a response that the statistic cannot honour."""

@@ -118,6 +118,9 @@ class DeepPINK(BatchedStatistic):
             found.append(Importance(layout.sums(score), facts, loss_curve=run.loss_curve))
         return found
 
+    def _check_settings(self) -> None:
+        self._config(100, 10)
+
     def _config(self, n: int, p: int) -> FilterNetworkConfig:
         check_whole(self, "epochs", "depth")
         check_whole(self, "steps", "hidden", "batch_size", or_none=True)

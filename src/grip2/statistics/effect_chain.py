@@ -20,7 +20,7 @@ from grip2.statistics.effect_moves import EffectMoves, log_density
 from grip2.statistics.pair_screen import PRODUCTS_OF_KIND
 
 SWEEPS_PER_ROUND = 4  # between two draws of noise, effect variances and shares
-ROUNDS_PER_MOVE = 2  # between two joint moves, which take as long as a round
+ROUNDS_PER_MOVE = 1  # between two joint moves
 REFRESH_ROUNDS = 20  # correlations with the residual are computed anew this often: rounding errors add up
 # Prior scale of the variance of effects, times 1/n of the response's variance: about three standard errors of an effect.
 EFFECT_VARIANCES = 10.0

@@ -11,9 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from grip2.engine.effect_moments import fill_moments
 from grip2.statistics.augmented import shared_among_threads
 from grip2.statistics.basis import FUNCTIONS, Basis, SideFunctions, column_blocks
-from grip2.statistics.pair_screen import PRODUCTS, PairTerms
+from grip2.statistics.pair_screen import PairTerms
 from grip2.units import Layout
 
 # Basis functions, of all members, in the largest Gram matrix (single precision: 144 MB). Beyond it the curves of the least
@@ -46,7 +47,7 @@ class EffectColumns:
         """Left function, left column, right function, right column of every product, (pairs, members, members, products)."""
         members, p = self.layout.members, self.layout.units.n_columns
         start = np.arange(members) * p
-        shape = (len(self.pairs), members, members, PRODUCTS)
+        shape = (len(self.pairs), members, members, self.pairs.functions.shape[1])
         left = np.broadcast_to(self.pairs.left[:, None, None, None] + start[:, None, None], shape)
         right = np.broadcast_to(self.pairs.right[:, None, None, None] + start[:, None], shape)
         of_left, of_right = (np.broadcast_to(self.pairs.functions[:, None, None, :, k], shape) for k in range(2))
@@ -100,6 +101,7 @@ class EffectMoments:
     correlation: np.ndarray  # (responses, size) with the responses
     centre: np.ndarray  # (size,) what is subtracted from a column before it is
     unit: np.ndarray  # (size,) multiplied by this
+    values: np.ndarray | None = None  # (rows, columns) of a short table, neither centred nor scaled
 
     @property
     def size(self) -> int:
@@ -181,38 +183,37 @@ def moments_of(
 ) -> EffectMoments:
     """Moments of all columns with each other and with the responses ``Y`` (rows, responses).
 
-    Those of the first columns with each other may be ``known`` already. ``size``: with zero placeholders.
+    Those of the first columns with each other may be ``known`` already: they are then extended in place. ``size``: with zero
+    placeholders.
     """
     n, total = len(Z), len(columns)
     old = 0 if known is None else int(np.count_nonzero(known.unit))
     raw = np.zeros((total, total - old), np.float32)
-    sums, cross = np.zeros(total), np.zeros((Y.shape[1], total))
+    sums, squares, cross = np.zeros(total), np.zeros(total - old), np.zeros((Y.shape[1], total))
     for start in range(0, n, ROWS_AT_A_TIME):
         some = slice(start, start + ROWS_AT_A_TIME)
-        values = columns.evaluate(Z[some])
+        values = _values(Z[some], columns, None if known is None or start else known.values)
         _add_products(raw, values, old)
         sums += values.sum(axis=0, dtype=float)
+        squares += np.einsum("ij,ij->j", values[:, old:], values[:, old:], dtype=float)
         cross += Y[some].T @ values
     centre, cross = sums / n, cross / n
     centre[: columns.n_main] = 0.0  # basis functions are standardised already
-    raw /= n
-    new = np.arange(old, total)
-    variance = raw[new, new - old].astype(float) - centre[new] ** 2
     unit = np.ones(total)
-    unit[new] = 1.0 / np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
+    unit[old:] = 1.0 / np.sqrt(np.maximum(squares / n - centre[old:] ** 2, _LEAST_VARIANCE))
     unit[: columns.n_main] = 1.0
     if known is not None:
         unit[:old] = known.unit[:old]
-    single = centre.astype(np.float32)
-    raw -= np.outer(single, single[new])
-    raw *= unit[:, None].astype(np.float32)
-    raw *= unit[new].astype(np.float32)
-    gram = np.zeros((size, size), np.float32)
-    if known is not None:
-        gram[:old, :old] = known.gram[:old, :old]
-    gram[:total, old:total] = raw
-    gram[old:total, :old] = raw[:old].T
+    gram = np.zeros((size, size), np.float32) if known is None else known.gram
+    fill_moments(gram, raw, old, n, centre.astype(np.float32), unit.astype(np.float32))
     correlation, centres, units = np.zeros((Y.shape[1], size), np.float32), np.zeros(size), np.zeros(size)
     correlation[:, :total] = (cross - Y.mean(axis=0)[:, None] * centre) * unit
     centres[:total], units[:total] = centre, unit
-    return EffectMoments(gram, correlation, centres, units)
+    return EffectMoments(gram, correlation, centres, units, values if n <= ROWS_AT_A_TIME else None)
+
+
+def _values(Z: np.ndarray, columns: EffectColumns, known: np.ndarray | None) -> np.ndarray:
+    """(rows, columns), of which the first may be known."""
+    if known is None:
+        return columns.evaluate(Z)
+    return np.hstack([known, columns.evaluate(Z, np.arange(known.shape[1], len(columns)))])

@@ -15,11 +15,14 @@ import numpy as np
 from grip2.engine.effect_sweeps import EffectTerms
 from grip2.statistics.basis import FUNCTIONS, Basis, SideFunctions
 from grip2.statistics.effect_design import COLUMNS_MAX, EffectColumns, EffectMoments, main_columns, moments_of
-from grip2.statistics.pair_screen import PRODUCTS, PairTerms, count_pairs, screen_pairs
+from grip2.statistics.pair_screen import ALL_PRODUCTS, PairTerms, count_pairs, screen_pairs
 from grip2.units import Layout
 
 # Pairs in the model, at most, and multiplications that their moments may take.
 PAIRS_MAX = 500
+# All nine products of a pair are in the model, so that its probabilities are those of its prior; where these would leave room
+# for fewer pairs than the second number, as with several copies, only the best are, and at least three.
+LEAST_PRODUCTS, ENOUGH_PAIRS = 3, 80
 MOMENTS_WORK = 1.5e11
 # Products of all pairs, of all members, for every row of the table, at most: screening for more would find noise.
 PRODUCTS_PER_ROW = 8
@@ -76,22 +79,29 @@ def fit_model(
     basis = Basis.fit(Z)
     side = SideFunctions.fit(Z, basis)
     all_pairs = count_pairs(layout) if interactions else 0
-    per_pair = PRODUCTS * layout.members**2
     room = min(COLUMNS_MAX, max(1000, int(np.sqrt(MOMENTS_WORK / n))))
+    products = _products_of_a_pair(room // 2, min(all_pairs, ENOUGH_PAIRS) * layout.members**2)
+    per_pair = products * layout.members**2
     most_pairs = min(PAIRS_MAX, all_pairs, max(10, PRODUCTS_PER_ROW * n // per_pair))
     for_pairs = min(most_pairs, room // (2 * per_pair))
     main = main_columns(Z, layout, Y, basis, curves=curves, most=COLUMNS_MAX - for_pairs * per_pair)
     for_pairs = min(most_pairs, max(for_pairs, (room - len(main[0])) // per_pair))
-    columns = EffectColumns(layout, basis, side, *main, PairTerms.none())
+    columns = EffectColumns(layout, basis, side, *main, PairTerms.none(products))
     model = EffectModel(columns, moments_of(Z, Y, columns, len(main[0]) + for_pairs * per_pair + 1), n, all_pairs)
     for share in (FIRST_SCREEN, 1.0) if for_pairs else ():
         known, most = columns.pairs, round(share * for_pairs)
         pairs = known
         for response in range(responses):
-            new = screen_pairs(Z, layout, side, left_by(model, response), for_pairs, rng).without(pairs)
+            residual = left_by(model, response)
+            new = screen_pairs(Z, layout, side, residual, for_pairs, rng, products=products).without(pairs)
             # The responses share the room that is left.
             part = len(known) + (most - len(known)) * (response + 1) // responses
             pairs = pairs.joined(new.first(slice(0, max(0, part - len(pairs)))))
         columns = EffectColumns(layout, basis, side, *main, pairs)
         model = EffectModel(columns, moments_of(Z, Y, columns, model.moments.size, model.moments), n, all_pairs)
     return model
+
+
+def _products_of_a_pair(columns: int, combinations: int) -> int:
+    """How many of the products of a pair the model has room for, if so many member combinations of pairs are to enter it."""
+    return max(LEAST_PRODUCTS, min(ALL_PRODUCTS, columns // max(1, combinations)))

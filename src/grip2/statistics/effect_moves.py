@@ -10,12 +10,12 @@ of a unit act, they are therefore bound to their member, and units that are corr
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
+from grip2.engine.effect_exchange import exchange_members
 from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior
 
 # Units whose lines correlate by this much, in any members, exchange members together; columns swap effects.
@@ -106,43 +106,17 @@ class _Moving:
 
     def exchange(self, units: Sequence[int], rng: np.random.Generator) -> None:
         """Draw the members of the units anew, in all their terms."""
-        terms = self._terms
-        members, _, functions = terms.place.shape
-        choices = np.array(list(itertools.product(range(members), repeat=len(units))))
-        old = np.array([self.state.member[unit] for unit in units])
-        parts, slabs = [], []
-        for k, unit in enumerate(units):
-            for j in np.flatnonzero(terms.unit == unit):
-                active = np.flatnonzero(self.state.effects[terms.place[old[k], j]])
-                parts.append(terms.place[choices[:, k][:, None], j, active])
-                slabs.append(self._prior.variances[active])
-        touched = [q for q in self.acting_pairs() if not set(terms.pair_units[q].tolist()).isdisjoint(units)]
-        products = terms.pair_place.shape[-1]
-        sides = []
-        for q in touched:
-            through = [
-                choices[:, units.index(int(u))] if int(u) in units else np.full(len(choices), self.state.member[u])
-                for u in terms.pair_units[q]
-            ]
-            product = (self.state.pair[q] - 1) % products
-            parts.append(terms.pair_place[q, through[0], through[1], product][:, None])
-            slabs.append(self._prior.variances[functions:])
-            sides.append((through, product))
-        columns = np.concatenate(parts, axis=1)
-        if not columns.shape[1]:
-            return
-        before = columns[int(np.flatnonzero((choices == old).all(axis=1))[0])]
-        without = self.state.residual + self.state.effects[before] @ terms.gram[before]
-        posterior = _Posterior.of(terms.gram, without, columns, self._prior.precision, np.concatenate(slabs))
-        there = (columns != len(terms.gram) - 1).all(axis=1)  # a member that lacks one of the columns cannot act so
-        new = _drawn(np.where(there, posterior.evidence, -np.inf), rng.random())
-        drawn = posterior.draw(new, rng.standard_normal((columns.shape[1],)))
-        self.state.effects[before] = 0.0
-        self.state.effects[columns[new]] = drawn
-        self.state.residual[:] = without - drawn @ terms.gram[columns[new]]
-        self.state.member[list(units)] = choices[new]
-        for q, (through, product) in zip(touched, sides, strict=True):
-            self.state.pair[q] = 1 + (through[0][new] * members + through[1][new]) * products + product
+        terms, state = self._terms, self.state
+        most = int(state.acting[list(units)].sum()) * terms.place.shape[2]
+        exchange_members(
+            terms,
+            state,
+            np.array(units, dtype=np.int64),
+            float(self._prior.precision),
+            self._prior.variances,
+            rng.random(),
+            rng.standard_normal(most),
+        )
 
     def swap(self, j: int, other: int, rng: np.random.Generator) -> None:
         """Propose that the one of two columns of different units that does not act takes over from the one that does."""
@@ -206,10 +180,8 @@ def log_density(terms: EffectTerms, state: EffectState, prior: Prior) -> float:
         kind[terms.place[:, :, f]] = f
     total = 0.0
     if len(used):
-        posterior = _Posterior.of(
-            terms.gram, terms.correlation.astype(float), used[None], prior.precision, prior.variances[kind[used]]
-        )
-        total += float(posterior.evidence[0])
+        slabs = prior.variances[kind[used]]
+        total += _log_evidence(terms.gram, terms.correlation.astype(float), used, prior.precision, slabs)
     inside = (state.in_pairs[terms.unit] > 0).astype(int)
     act = np.flatnonzero(state.pair)
     kinds = terms.pair_kind[act, (state.pair[act] - 1) % terms.pair_place.shape[-1]]
@@ -225,35 +197,12 @@ def _drawn(log_weight: np.ndarray, uniform: float) -> int:
     return int(order[min(np.searchsorted(ladder, uniform * ladder[-1], side="right"), len(order) - 1)])
 
 
-class _Posterior(NamedTuple):
-    """Of the effects of some columns, for every choice of members through which they may act.
-
-    Effects e have the prior N(0, D^2), D = diag(sqrt(slabs)), and the likelihood exp(b'e - e'Ge / 2) with G = precision x Gram
-    matrix, b = precision x correlations. With the eigenvalues l and eigenvectors V of D G D, their posterior precision is
-    D^-1 V (1 + l) V' D^-1. Columns of a unit may be collinear, as the levels of a category are: rounding can make l negative.
-    """
-
-    scale: np.ndarray  # (columns,) diagonal of D
-    vectors: np.ndarray  # (choices, columns, columns) V
-    values: np.ndarray  # (choices, columns) 1 + l
-    along: np.ndarray  # (choices, columns) V' D b
-    evidence: np.ndarray  # (choices,) log marginal likelihood, up to a constant that is the same for all choices
-
-    @classmethod
-    def of(
-        cls, gram: np.ndarray, correlation: np.ndarray, columns: np.ndarray, precision: float, slabs: np.ndarray
-    ) -> Self:
-        scale = np.sqrt(slabs)
-        own = gram[columns[:, :, None], columns[:, None, :]].astype(float)
-        found, vectors = np.linalg.eigh(precision * own * scale[:, None] * scale)
-        values = 1.0 + np.maximum(found, 0.0)
-        along = np.einsum("kij,ki->kj", vectors, precision * correlation[columns] * scale)
-        evidence = 0.5 * (along**2 / values - np.log(values)).sum(axis=1)
-        return cls(scale, vectors, values, along, evidence)
-
-    def draw(self, choice: int, normal: np.ndarray) -> np.ndarray:
-        """Effects of the columns under a choice from independent normal numbers."""
-        values, vectors = self.values[choice], self.vectors[choice]
-        # Through the symmetric root: the signs of eigenvectors, which rounding decides, do not matter.
-        found: np.ndarray = self.scale * (vectors @ (self.along[choice] / values + normal @ vectors / np.sqrt(values)))
-        return found
+def _log_evidence(
+    gram: np.ndarray, correlation: np.ndarray, columns: np.ndarray, precision: float, slabs: np.ndarray
+) -> float:
+    """Log marginal likelihood of acting columns, beyond that of none (`grip2.engine.effect_exchange` has the formula)."""
+    scale = np.sqrt(slabs)
+    found, vectors = np.linalg.eigh(precision * gram[np.ix_(columns, columns)].astype(float) * scale[:, None] * scale)
+    values = 1.0 + np.maximum(found, 0.0)
+    along = (precision * correlation[columns] * scale) @ vectors
+    return float(0.5 * (along**2 / values - np.log(values)).sum())

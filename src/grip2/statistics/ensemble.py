@@ -80,6 +80,9 @@ class Ensemble(Statistic):
         sized: Self = clone(self).set_params(statistic=self.statistic.sized(n_rows))
         return sized
 
+    def _check_settings(self) -> None:
+        self.member().check_settings()
+
     def check_response(self, response: Response) -> None:
         self.member().check_response(response)
 

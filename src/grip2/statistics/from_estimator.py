@@ -45,6 +45,10 @@ def fit_and_read(
     estimator: BaseEstimator, members: Members, response: Response, *, rng: np.random.Generator
 ) -> Importance:
     """Fit a clone of ``estimator`` on all members and read importances off it, summed over the columns of a unit."""
+    if not isinstance(estimator, BaseEstimator):
+        raise Grip2Error(
+            f"FromEstimator: estimator must be a model of scikit-learn such as RidgeCV(), got {estimator!r}."
+        )
     kinds = {"regressor": is_regressor(estimator), "classifier": is_classifier(estimator)}
     if any(kinds.values()) and not kinds[response.estimator_type]:
         raise Grip2Error(

@@ -211,6 +211,9 @@ class GroupPersistence(BatchedStatistic):
         )
         return Prepared(problem, self.blocks.settle(problem, config, rng, progress), calibration)
 
+    def _check_settings(self) -> None:
+        self.config()
+
     def config(self) -> TrainingConfig:
         """The run as far as it is fixed without data; raises where a setting is bad."""
         who = type(self).__name__

@@ -7,6 +7,7 @@ an event and ordered classes have the l1-penalised model of their own likelihood
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,18 @@ class LassoCoefficient(Statistic):
         self.n_lambdas = n_lambdas
         self.ratio = ratio
 
+    def _check_settings(self) -> None:
+        check_grid(self.n_lambdas, self.ratio, type(self).__name__)
+        if not isinstance(self.folds, numbers.Integral) or self.folds < 2:
+            raise Grip2Error(
+                f"{type(self).__name__}: folds must be a whole number between 2 and the number of rows, got {self.folds!r}."
+            )
+
     def _importance(
         self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
+        self._check_settings()
         Z = members.standardised()
-        check_grid(self.n_lambdas, self.ratio, type(self).__name__)
         try:
             folds = draw_folds(len(Z), self.folds, rng, labels=response.strata)
         except ValueError as error:

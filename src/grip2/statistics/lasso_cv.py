@@ -66,8 +66,8 @@ def draw_folds(
     With ``labels`` the rows of each class are dealt out over the folds in turn, so that no fold holds a whole class of two
     rows or more.
     """
-    if not 2 <= n_folds <= n_rows:
-        raise Grip2Error(f"folds must be between 2 and the number of rows, {n_rows}, got {n_folds}.")
+    if not isinstance(n_folds, numbers.Integral) or not 2 <= n_folds <= n_rows:
+        raise Grip2Error(f"folds must be a whole number between 2 and the number of rows, {n_rows}, got {n_folds!r}.")
     order = rng.permutation(n_rows)
     if labels is None:
         return [np.sort(order[held_out]) for _, held_out in KFold(n_folds).split(order)]
@@ -85,7 +85,7 @@ def check_grid(n_lambdas: int, ratio: float, who: str) -> None:
     """Refuse a grid of penalties that cannot be laid out."""
     if not isinstance(n_lambdas, numbers.Integral) or n_lambdas < 2:
         raise Grip2Error(f"{who}: n_lambdas must be a whole number of at least 2, got {n_lambdas!r}.")
-    if not 0 < ratio < 1:
+    if not isinstance(ratio, numbers.Real) or not 0 < ratio < 1:
         raise Grip2Error(f"{who}: ratio must be in (0, 1), got {ratio!r}.")
 
 

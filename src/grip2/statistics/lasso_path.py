@@ -70,12 +70,15 @@ class LassoPath(Statistic):
         self.n_lambdas = n_lambdas
         self.ratio = ratio
 
-    def _importance(
-        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
-    ) -> Importance:
+    def _check_settings(self) -> None:
         if self.method not in ("auto", "lars", "grid"):
             raise Grip2Error(f"LassoPath: method must be 'auto', 'lars' or 'grid', got {self.method!r}.")
         check_grid(self.n_lambdas, self.ratio, type(self).__name__)
+
+    def _importance(
+        self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
+    ) -> Importance:
+        self._check_settings()
         Z = members.standardised()
         entry_of = {
             "least squares": self._linear_entry,

@@ -53,7 +53,10 @@ class MALD(NetworkAttribution):
         self.power = power
         self.rows = rows
 
-    def _score(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _check_settings(self) -> None:
+        super()._check_settings()
         if not self.power > 0:
             raise Grip2Error(f"MALD: power must be positive, got {self.power}.")
+
+    def _score(self, run: TrainingRun, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return mean_absolute_gradient(run.parameters, some_rows(Z, self.rows, rng), power=self.power)

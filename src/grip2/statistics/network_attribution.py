@@ -53,6 +53,7 @@ class NetworkAttribution(BatchedStatistic):
         check_whole(self, "steps", "hidden", "depth", of_network=True)
         check_whole(self, "batch_size", of_network=True, or_none=True)
         check_whole(self, "rows", or_none=True)
+        self._config()
 
     def _importances(
         self,

@@ -17,8 +17,8 @@ import numpy as np
 from grip2.statistics.basis import SIDES, SideFunctions
 from grip2.units import Layout
 
-# Products kept of every pair, at most: of nine, one for each function of one column and of the other.
-PRODUCTS = 3
+# Products of a pair: one for each function of one column and of the other.
+ALL_PRODUCTS = SIDES**2
 # Kinds of products: unordered pairs of functions; products of two different functions are two of one kind.
 _KINDS = [(a, b) for a in range(SIDES) for b in range(a, SIDES)]
 KIND_OF = np.array([[_KINDS.index((min(a, b), max(a, b))) for b in range(SIDES)] for a in range(SIDES)])
@@ -37,18 +37,18 @@ class PairTerms(NamedTuple):
 
     left: np.ndarray  # (pairs,) column of the table, less than the right one
     right: np.ndarray  # (pairs,)
-    functions: np.ndarray  # (pairs, PRODUCTS, 2) functions of the left and of the right column; -1: no product
+    functions: np.ndarray  # (pairs, products, 2) functions of the left and of the right column; -1: no product
 
     @classmethod
-    def none(cls) -> Self:
-        return cls(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, PRODUCTS, 2), np.intp))
+    def none(cls, products: int = ALL_PRODUCTS) -> Self:
+        return cls(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, products, 2), np.intp))
 
     def __len__(self) -> int:  # of pairs, not of fields
         return self.left.size
 
     @property
     def kind(self) -> np.ndarray:
-        """(pairs, PRODUCTS) of the products; 0 where there is none."""
+        """(pairs, products) of the products; 0 where there is none."""
         return np.asarray(
             np.where(self.functions[:, :, 0] >= 0, KIND_OF[self.functions[:, :, 0], self.functions[:, :, 1]], 0)
         )
@@ -75,12 +75,22 @@ def count_pairs(layout: Layout) -> int:
 
 
 def screen_pairs(
-    Z: np.ndarray, layout: Layout, side: SideFunctions, residual: np.ndarray, most: int, rng: np.random.Generator
+    Z: np.ndarray,
+    layout: Layout,
+    side: SideFunctions,
+    residual: np.ndarray,
+    most: int,
+    rng: np.random.Generator,
+    *,
+    products: int = ALL_PRODUCTS,
 ) -> PairTerms:
-    """The ``most`` pairs of columns, of different units, whose products correlate most with the residual; best first."""
+    """The ``most`` pairs of columns, of different units, whose products correlate most with the residual; best first.
+
+    ``products``: how many of each pair are kept, its best ones.
+    """
     p = layout.units.n_columns
     if most < 1 or count_pairs(layout) == 0:
-        return PairTerms.none()
+        return PairTerms.none(products)
     # A function that one member lacks would favour the others.
     present = np.asarray(layout.by_member(side.present()).all(axis=1))  # (sides, p)
     n, work = len(Z), float(len(Z)) * (layout.members * SIDES * p) ** 2
@@ -92,8 +102,8 @@ def screen_pairs(
         Z[rows], layout, side, residual[rows], present[:functions], min(_SECOND_ROUND * most, count_pairs(layout))
     )
     if not len(left):
-        return PairTerms.none()
-    return _best_products(Z, layout, side, residual, present, left, right, most)
+        return PairTerms.none(products)
+    return _best_products(Z, layout, side, residual, present, (left, right), most, products)
 
 
 def _largest_covariances(
@@ -176,11 +186,12 @@ def _best_products(
     side: SideFunctions,
     residual: np.ndarray,
     present: np.ndarray,
-    left: np.ndarray,
-    right: np.ndarray,
+    columns: tuple[np.ndarray, np.ndarray],
     most: int,
+    products: int,
 ) -> PairTerms:
     """Pairs by the largest correlation of a product with the residual, and the best products of each."""
+    left, right = columns
     p, members, n = layout.units.n_columns, layout.members, len(Z)
     starts = np.arange(members)[:, None] * p
     used, place = np.unique(np.concatenate([left, right]), return_inverse=True)
@@ -210,7 +221,7 @@ def _best_products(
     score = (scores * varies).reshape(len(left), -1)
     order = np.argsort(-score.max(axis=1), kind="stable")[:most]
     order = order[score[order].max(axis=1) > 0]
-    chosen = np.argsort(-score[order], axis=1, kind="stable")[:, :PRODUCTS]
+    chosen = np.argsort(-score[order], axis=1, kind="stable")[:, :products]
     functions = np.stack([chosen // SIDES, chosen % SIDES], axis=-1)
     functions[np.take_along_axis(score[order], chosen, axis=1) <= 0] = -1
     return PairTerms(left[order], right[order], functions)

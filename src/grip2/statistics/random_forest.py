@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.base import Statistic
+from grip2.statistics.base import Statistic, check_whole
 from grip2.statistics.from_estimator import fit_and_read
 from grip2.symmetry import Members
 
@@ -44,9 +44,13 @@ class RandomForest(Statistic):
         self.min_samples_leaf = min_samples_leaf
         self.n_jobs = n_jobs
 
+    def _check_settings(self) -> None:
+        check_whole(self, "n_trees", "min_samples_leaf")
+
     def _importance(
         self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
+        self._check_settings()
         forest = {"regressor": RandomForestRegressor, "classifier": RandomForestClassifier}[response.estimator_type]
         model = forest(
             n_estimators=self.n_trees,

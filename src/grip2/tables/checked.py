@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_array
+from sklearn.utils.validation import _num_samples, validate_data
 
 from grip2._validation import column_names
 from grip2.errors import Grip2Error
@@ -19,6 +19,7 @@ from grip2.groups import Groups
 from grip2.rows import check_rows, without_repeats
 from grip2.tables.prepare import prepare
 from grip2.tables.records import PreparedTable
+from grip2.tables.shapes import check_lengths, check_shapes
 from grip2.tables.sources import is_frame, take_rows
 from grip2.tables.target import TargetValues, target_of
 
@@ -54,15 +55,16 @@ def checked_input(
         if isinstance(X, PreparedTable):
             _remember_names(estimator, X)
             values = _checked_values(target_of(y, None, who), estimator)
-            check_consistent_length(X.X, values)
+            check_lengths(len(X), len(values), who)
             return CheckedInput(X, values, clusters)
+        check_shapes(X, y, who)
         X = _checked_table(estimator, X)
+        check_lengths(_num_samples(X), _num_samples(y), who)
         target = target_of(y, X, who)
         values = _checked_values(target, estimator)
         if target.rows is not None:
             clusters = None if clusters is None else np.asarray(clusters)[target.rows]
             X = take_rows(X, target.rows)
-        check_consistent_length(X, values)
     except Grip2Error:
         raise
     except ValueError as error:  # scikit-learn's complaints about the data

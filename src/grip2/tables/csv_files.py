@@ -38,7 +38,7 @@ def read_csv(content: bytes, separator: str | None = None) -> tuple[pa.Table, tu
     """A table with columns of numbers, and of text where not every cell is a number; and notices."""
     text, notices = decode(content)
     if not text.strip():
-        raise Grip2Error("the file is empty")
+        raise Grip2Error("the file is empty; check that it was saved or downloaded completely")
     separator = separator or _separator(text)
     names, rest, more = _header(text, separator)
     notices += more
@@ -84,10 +84,16 @@ def _separator(text: str) -> str:
         if width > best_width and widths[0] > 1 and widths.count(width) >= 0.5 * len(widths):
             best, best_width = separator, width
     if not best:
-        raise Grip2Error(
-            "its first line holds a single column; expected names separated by commas, semicolons, tabs or bars"
-        )
+        raise Grip2Error(_single_column(text, "commas, semicolons, tabs or bars"))
     return best
+
+
+def _single_column(text: str, separators: str) -> str:
+    line = next(line.strip() for line in text.splitlines() if line.strip())
+    return (
+        f"its first line holds a single column, {line[:40] + '...' * (len(line) > 40)!r}; expected names separated by "
+        f"{separators}. Remove titles above the names, or save it with commas"
+    )
 
 
 def _header(text: str, separator: str) -> tuple[list[str], str, list[str]]:
@@ -100,9 +106,7 @@ def _header(text: str, separator: str) -> tuple[list[str], str, list[str]]:
         islice((row for row in csv.reader(io.StringIO(rest, newline=""), delimiter=separator) if row), SNIFFED_LINES)
     )
     if len(names) == 1:
-        raise Grip2Error(
-            f"its first line holds a single column; expected names separated by {SEPARATOR_NAMES[separator]}"
-        )
+        raise Grip2Error(_single_column(text, SEPARATOR_NAMES[separator]))
     if all(is_plain_number(name) or name in NUMBER_MARKS for name in names):
         raise Grip2Error(
             "the first line holds numbers: there is no header; put a line with the names of the columns before it"
@@ -119,7 +123,9 @@ def _header(text: str, separator: str) -> tuple[list[str], str, list[str]]:
             "the header has one name less than the rows have values: the first column is taken for names of rows"
         )
     if rows and len(rows[0]) != len(names):
-        raise Grip2Error(f"the header has {len(names)} names but the first row has {len(rows[0])} values")
+        raise Grip2Error(
+            f"the header has {len(names)} names but the first row has {len(rows[0])} values; give every column a name"
+        )
     if names and not names[0]:
         names[0] = ROW_NAMES
     for j, name in enumerate(names):

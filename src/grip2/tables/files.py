@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import json
 from collections.abc import Callable
@@ -17,7 +16,9 @@ import pyarrow.json
 import pyarrow.parquet
 
 from grip2.errors import Grip2Error
+from grip2.spelling import nearest_name
 from grip2.tables.csv_files import read_csv
+from grip2.tables.file_kinds import mismatch
 from grip2.tables.records import TableError
 
 COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
@@ -35,22 +36,26 @@ class FileTable:
 def read_table(path: Path) -> FileTable:
     """Read a table; the file's ending determines the format."""
     path = Path(path)
+    _check_there(path)
     ending, compression = _ending(path)
     if ending in OLD_EXCEL:
         raise TableError(f"{path}: {ending} is an old Excel format; save it as .xlsx or .csv.")
     reader = READERS.get(ending)
     if reader is None:
-        known = ", ".join(READERS)
         raise TableError(
-            f"{path}: unknown ending {path.suffix!r}; expected one of {known}, or one of these with .gz or .zst."
+            f"{path}: unknown ending {path.suffix!r}; save the table as .csv, .tsv, .xlsx, .parquet, .feather or .json, perhaps "
+            "with .gz or .zst."
         )
     content = _content(path, compression)
+    wrong = mismatch(ending, content)
+    if wrong is not None:
+        raise TableError(f"{path}: {wrong}.")
     try:
         found = reader(content, path)
     except TableError:
         raise
     except Grip2Error as error:
-        raise TableError(f"{path}: {error}") from None
+        raise TableError(f"{path}: {str(error).rstrip('.')}.") from None
     except MemoryError:
         raise
     except Exception as error:
@@ -58,7 +63,9 @@ def read_table(path: Path) -> FileTable:
         raise TableError(f"{path}: not a readable {kind} table ({_first_line(error)}).") from None
     rows, columns = found.table.shape
     if rows == 0 or columns == 0:
-        raise TableError(f"{path}: the table has {rows} rows and {columns} columns.")
+        raise TableError(
+            f"{path}: the table has {rows} rows and {columns} columns; put rows of values below the names."
+        )
     return _with_text_names(found, path)
 
 
@@ -69,14 +76,17 @@ def _ending(path: Path) -> tuple[str, str | None]:
     return (endings[-1] if endings else ""), None
 
 
-def _content(path: Path, compression: str | None) -> bytes:
+def _check_there(path: Path) -> None:
     if not path.exists():
-        near = difflib.get_close_matches(path.name, [file.name for file in _siblings(path)], n=1)
-        raise TableError(f"{path}: no such file." + (f" Did you mean {near[0]}?" if near else ""))
+        near = _similar(path)
+        raise TableError(f"{path}: no such file." + (f" Did you mean {near}?" if near else " Check the path."))
     if path.is_dir():
-        raise TableError(f"{path}: is a folder, not a file.")
+        raise TableError(f"{path}: is a folder; name the file in it that holds the table.")
     if path.stat().st_size == 0:
-        raise TableError(f"{path}: the file is empty.")
+        raise TableError(f"{path}: the file is empty; check that it was saved or downloaded completely.")
+
+
+def _content(path: Path, compression: str | None) -> bytes:
     try:
         if compression is None:
             return path.read_bytes()
@@ -88,11 +98,15 @@ def _content(path: Path, compression: str | None) -> bytes:
         raise TableError(f"{path}: cannot be read ({_first_line(error)}).") from None
 
 
-def _siblings(path: Path) -> list[Path]:
+def _similar(path: Path) -> str | None:
+    """The table of the same folder that is named most like this one, endings apart."""
     try:
-        return list(path.parent.iterdir())
+        files = [file.name for file in path.parent.iterdir() if _ending(file)[0] in READERS and not file.is_dir()]
     except OSError:
-        return []
+        return None
+    stems = {name.partition(".")[0]: name for name in sorted(files, reverse=True)}
+    near = nearest_name(path.name.partition(".")[0], stems)
+    return None if near is None else stems[near]
 
 
 def _csv(content: bytes, path: Path) -> FileTable:

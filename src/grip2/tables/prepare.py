@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grip2._validation import MIN_FEATURES, MIN_ROWS
+from grip2._validation import MIN_FEATURES, MIN_ROWS, one_sample
 from grip2.errors import Grip2Error, did_you_mean
 from grip2.groups import Groups, NamedUnits, units_from
 from grip2.tables.copies import copies_target, first_equals
@@ -68,7 +68,7 @@ def examine(
     names = [column.name for column in source.columns]
     asked, problems = asked_roles(roles, names)
     if source.n_rows < MIN_ROWS:
-        problems.insert(0, Problem(f"at least {MIN_ROWS} rows are needed", f"got n_samples = {source.n_rows}"))
+        problems.insert(0, Problem(f"at least {MIN_ROWS} rows are needed, got {one_sample(source.n_rows)}", "add rows"))
     readings = [column.read(asked.get(column.name), policy) for column in source.columns]
     for reading in readings:
         problems += reading.problems

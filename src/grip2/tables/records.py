@@ -12,6 +12,8 @@ from grip2.errors import Grip2Error
 from grip2.facts import ColumnFacts
 from grip2.groups import NamedUnits
 
+SHOWN_PROBLEMS = 12
+
 
 class TableError(Grip2Error):
     """A table that cannot be used; the message says why and what to do."""
@@ -124,9 +126,10 @@ def names_of(variables: Sequence[Variable]) -> tuple[str, ...]:
 
 
 def error_of(problems: Sequence[Problem], who: str) -> TableError:
-    """One error that tells all problems."""
+    """One error that tells all problems, up to a screen of them."""
     kind = CellTypeError if any(problem.bad_type for problem in problems) else TableError
     if len(problems) == 1:
         return kind(f"{who}: {problems[0]}")
-    listed = "".join(f"\n  {number}. {problem}" for number, problem in enumerate(problems, 1))
-    return kind(f"{who}: the table has {len(problems)} problems:{listed}")
+    listed = "".join(f"\n  {number}. {problem}" for number, problem in enumerate(problems[:SHOWN_PROBLEMS], 1))
+    more = f"\n  and {len(problems) - SHOWN_PROBLEMS} more." if len(problems) > SHOWN_PROBLEMS else ""
+    return kind(f"{who}: the table has {len(problems)} problems:{listed}{more}")

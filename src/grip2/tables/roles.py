@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from grip2.errors import did_you_mean
+from grip2.spelling import nearest_name
 from grip2.tables.records import Problem, Role
 
 NUMBER_SHARE = 0.9  # of plain numbers, from which on other cells are damaged
@@ -45,6 +46,7 @@ RARE_ROWS, RARE_SHARE = 5, 0.005
 FEWEST_VALUES = 5  # a column with missing values must have so many others
 ABSENT_SHARE = 0.5  # of empty cells, from which on they are a level of a text column
 SEASON_DAYS = 730  # span of dates from which on the season is told apart from the trend
+LISTED_NAMES = 20  # of columns, where none looks like the one asked for
 MISSING_LEVEL = "(missing)"
 
 _NAMED_LIKE_IDENTIFIER = re.compile(
@@ -70,6 +72,13 @@ class Asked:
 
 
 GIVEN = "given"
+# What people also call the roles; suggested, not taken.
+_ALSO_CALLED = {
+    "numeric": "number", "numerical": "number", "continuous": "number", "float": "number", "int": "number",
+    "integer": "number", "text": "category", "string": "category", "nominal": "category", "factor": "category",
+    "ordinal": "ordered", "binary": "0/1", "bool": "0/1", "boolean": "0/1", "datetime": "date", "time": "date",
+    "id": "identifier", "key": "identifier", "ignore": "drop", "exclude": "drop", "skip": "drop",
+}  # fmt: skip
 _ROLES_TO_GIVE = {
     "number": Role.NUMBER,
     "ordered": Role.ORDERED,
@@ -95,7 +104,8 @@ def asked_roles(given: Mapping[str, str] | None, names: Sequence[str]) -> tuple[
                 problems.append(Problem(f"column {name!r}: the order {word!r} names a level twice or none", "mend it"))
             asked[name] = Asked(Role.ORDERED, order)
         elif word not in _ROLES_TO_GIVE:
-            hint = did_you_mean(word, _ROLES_TO_GIVE).strip()
+            meant = _ALSO_CALLED.get(word.lower())
+            hint = did_you_mean(meant or word, _ROLES_TO_GIVE).strip()
             roles = ", ".join(_ROLES_TO_GIVE)
             problems.append(
                 Problem(
@@ -111,10 +121,14 @@ def asked_roles(given: Mapping[str, str] | None, names: Sequence[str]) -> tuple[
 
 def nearest(name: str, names: Sequence[str]) -> str:
     """What to do about a name that does not exist."""
-    folded = [other for other in names if other.lower() == name.lower()]
-    hint = f"did you mean {folded[0]!r}?" if folded else did_you_mean(name, names).strip()
-    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return hint[:1].lower() + hint[1:].rstrip("?") + "?" if hint else f"columns are {listed}"
+    several = [part.strip() for part in name.split(",")]
+    if len(several) > 1 and all(part in names for part in several):
+        return f"name one column at a time: {', then '.join(several)}"
+    near = nearest_name(name, names)
+    if near is not None:
+        return f"did you mean {near!r}?"
+    listed = ", ".join(names[:LISTED_NAMES])
+    return f"columns are {listed}" + (f" and {len(names) - LISTED_NAMES} more" if len(names) > LISTED_NAMES else "")
 
 
 def named_like_identifier(name: str) -> bool:

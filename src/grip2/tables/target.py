@@ -18,6 +18,8 @@ from grip2.tables.sources import column_of
 from grip2.tables.text import MISSING_MARKS
 
 TIME, EVENT = "time", "event"
+# More values than these are a measurement, not what has happened.
+MOST_EVENT_VALUES = 20
 # What an event column may say of a row in which the event has happened.
 EVENT_WORDS = frozenset(
     {
@@ -138,11 +140,13 @@ def _aligned(y: Any, table: pd.DataFrame, who: str) -> Any:
 
 def read_target(series: nw.Series[Any], name: str) -> tuple[TargetValues, list[Problem]]:
     """The target from a column of a file; rows without one are left out."""
+    nothing = TargetValues(np.zeros(0), name=name)
+    if len(series) and all(text is None for text in texts_of(series)):
+        return nothing, [Problem(f"the target {name!r} is empty in all {len(series)} rows", "choose another column")]
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         present = ~_absent(series)
         return _of_rows(_to_array(series, present), present, name), []
     reading = column_of(name, series).read(None, Missing.REFUSE)
-    nothing = TargetValues(np.zeros(0), name=name)
     if reading.problems:
         return nothing, list(reading.problems)
     if reading.role == Role.DATE:
@@ -159,7 +163,7 @@ def read_target(series: nw.Series[Any], name: str) -> tuple[TargetValues, list[P
             f"the target {name!r} is text with {n_classes} distinct values (such as {texts[present][0]!r}): damaged numbers or "
             "identifiers rather than classes"
         )
-        return nothing, [Problem(what, "clean it first")]
+        return nothing, [Problem(what, "choose another target, or mend its cells in the file")]
     return _of_rows(texts[present].astype(str), present, name), []
 
 
@@ -184,6 +188,11 @@ def read_event(series: nw.Series[Any], name: str, value: str | None) -> tuple[Ta
     plain = np.array([_plain(text) for text in texts[present]], dtype=object)
     found = sorted(set(plain))
     listed = ", ".join(found[:6]) + (", ..." if len(found) > 6 else "")
+    if value is None and len(found) > MOST_EVENT_VALUES:
+        what = f"the event {name!r} has {len(found)} different values (such as {found[0]})"
+        return TargetValues(np.zeros(0), name=name), [
+            Problem(what, "name the column that says whether the event has happened, such as 0 or 1")
+        ]
     notice = ""
     words = {word for word in found if word.lower() in EVENT_WORDS}
     if value is not None:

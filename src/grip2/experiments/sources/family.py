@@ -31,16 +31,17 @@ class Family(Source):
     name = "family"
     options: ClassVar[Mapping[str, Option]] = {
         "family": Option("linear", choices=tuple(FAMILIES)),
-        "n": Option(2000),
-        "p": Option(200),
-        "rho": Option(0.5),
-        "snr": Option(0.5),
-        "n_signals": Option(20),
-        "truth": Option(0),  # seed of places and weights
+        "n": Option(2000, least=2),
+        "p": Option(200, least=2),
+        "rho": Option(0.5, above=-1, below=1),
+        "snr": Option(0.5, above=0),
+        "n_signals": Option(20, least=2),
+        "truth": Option(0, least=0),  # seed of places and weights
         # 0: the response is a measurement. Else it is cut into so many classes of equal frequency.
         "classes": Option(0, choices=(0, 2, 3, 4, 5), added_later=True),
     }
     default_knockoffs = "exact"
+    axes = ("family", "classes", "n", "rho", "snr")
     known_distribution = True
 
     def response(self, options: Mapping[str, Any]) -> type[Response]:
@@ -68,7 +69,7 @@ class Family(Source):
         """Power of every method in every cell, the first method against the best of the others, realised FDR by family."""
         level = nearest_level(table, 0.1)
         rows, single = (_by_family_and_method(one[one["target_fdr"] == level]) for one in (table, trials))
-        cell = [name for name in ("family", "n", "rho", "snr") if name in rows]
+        cell = ["family", "n", "rho", "snr"]
         return [
             *_power_figure(rows, looks, level),
             _cells(rows, cell, looks, level),
@@ -91,10 +92,8 @@ def _table(options: Mapping[str, Any], random_state: int | np.random.Generator) 
 
 def _by_family_and_method(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with classes told in the family's name, "linear, 2 classes", and seed ensembles as methods of their own."""
-    family = rows["family"] if "family" in rows else pd.Series("all", index=rows.index)
-    if "classes" in rows:
-        in_classes = family + ", " + rows["classes"].astype(str) + " classes"
-        family = family.where(rows["classes"] == 0, in_classes)
+    in_classes = rows["family"] + ", " + rows["classes"].astype(str) + " classes"
+    family = rows["family"].where(rows["classes"] == 0, in_classes)
     methods = [ensemble_name(method, size) for method, size in zip(rows["method"], rows["ensemble"], strict=True)]
     return rows.assign(family=family, method=methods)
 
@@ -103,9 +102,8 @@ def _power_figure(rows: pd.DataFrame, looks: MethodLooks, level: float) -> list[
     """Means over cells: of noise levels that every number of rows has, and of methods that were run in all of them."""
     if rows["n"].nunique() == 1:
         return []
-    if "snr" in rows:
-        everywhere = rows.groupby("snr")["n"].nunique() == rows["n"].nunique()
-        rows = rows[rows["snr"].isin(everywhere.index[everywhere])]
+    everywhere = rows.groupby("snr")["n"].nunique() == rows["n"].nunique()
+    rows = rows[rows["snr"].isin(everywhere.index[everywhere])]
     cells = rows.groupby("method")["power"].transform("size")
     return [
         Section(
@@ -138,7 +136,6 @@ def _cells(rows: pd.DataFrame, cell: list[str], looks: MethodLooks, level: float
 def _against_best(trials: pd.DataFrame, cell: list[str], looks: MethodLooks, level: float) -> list[Section]:
     """The plan's first method beside the best other method of every cell in which anything is found."""
     ours, name = looks.names[0], looks.label(looks.names[0])
-    cell = [column for column in cell if column in trials]  # single trials do not name what is the same in all cells
     found = against_best(trials, ours, cell)
     if found.empty:
         return []

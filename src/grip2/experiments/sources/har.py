@@ -13,8 +13,9 @@ from grip2.datasets import load_har, make_semireal
 from grip2.experiments.figures import measures_figure
 from grip2.experiments.method_looks import MethodLooks
 from grip2.experiments.sections import STABILITY_NOTE, Section, ensemble_sections, nearest_level, numbers_section
-from grip2.experiments.source import Option, Population, Source
+from grip2.experiments.source import NO_S, Option, Population, Source
 
+N_ROWS = 10_299
 _SCREENING = ("redundancy_threshold", "group_threshold", "rows")
 _INJECTION = ("share", "snr", "hidden", "support")
 
@@ -24,16 +25,17 @@ class HAR(Source):
 
     name = "har"
     options: ClassVar[Mapping[str, Option]] = {
-        "rows": Option(10_299),
-        "share": Option(0.2),
-        "snr": Option(0.2),
-        "hidden": Option(64),
-        "support": Option(0),  # seed of the support
+        "rows": Option(N_ROWS, least=2, most=N_ROWS),
+        "share": Option(0.2, above=0, most=1),
+        "snr": Option(0.2, above=0),
+        "hidden": Option(64, least=1),
+        "support": Option(0, least=0),  # seed of the support
         "weights": Option("redrawn", choices=("redrawn", "fixed")),  # "fixed": only the noise differs between trials
-        "redundancy_threshold": Option(0.98),
-        "group_threshold": Option(0.90),
+        "redundancy_threshold": Option(0.98, above=0, most=1),
+        "group_threshold": Option(0.90, above=0, most=1),
     }
     default_knockoffs = "copula"
+    axes = ("s",)
     shares_X = True
 
     def population(self, options: Mapping[str, Any], data_home: Path | None) -> Population:
@@ -50,23 +52,23 @@ class HAR(Source):
 
     def sections(self, table: pd.DataFrame, trials: pd.DataFrame, looks: MethodLooks) -> list[Section]:
         """The three figures of section 4.2, for each kind of knockoffs."""
-        table = table if "s" in table else table.assign(s="equi")
         level = nearest_level(table, 0.2)
         found = []
         for s in dict.fromkeys(table["s"]):
             part = table[table["s"] == s]
+            where = f"{s if s != NO_S else part['knockoffs'].iloc[0]} knockoffs"
             single = part[part["ensemble"] == 1]
             found.append(
                 Section(
                     f"levels-{s}",
-                    f"Realised FDR, power and stability against the target FDR, {s} knockoffs",
+                    f"Realised FDR, power and stability against the target FDR, {where}",
                     f"Dashed: the target. {STABILITY_NOTE}",
                     measures_figure(single, looks, "target_fdr", ("fdr", "power", "stability"), x_label="target FDR q"),
                 )
             )
-            found += ensemble_sections(part, looks, level, f"{s} knockoffs", suffix=f"-{s}")
+            found += ensemble_sections(part, looks, level, where, suffix=f"-{s}")
             for q in dict.fromkeys((nearest_level(table, 0.1), level)):
-                found.append(numbers_section(part, looks, q, f"numbers-{s}-{q:g}", f"{s} knockoffs"))
+                found.append(numbers_section(part, looks, q, f"numbers-{s}-{q:g}", where))
         return found
 
 

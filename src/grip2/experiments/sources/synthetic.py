@@ -25,14 +25,15 @@ class Synthetic(Source):
 
     name = "synthetic"
     options: ClassVar[Mapping[str, Option]] = {
-        "n": Option(20_000),
-        "p": Option(500),
-        "rho": Option(0.8),
-        "snr": Option(0.2),
-        "spacing": Option(5),
-        "coefficients": Option(0),  # seed of the coefficients
+        "n": Option(20_000, least=2),
+        "p": Option(500, least=2),
+        "rho": Option(0.8, above=-1, below=1),
+        "snr": Option(0.2, above=0),
+        "spacing": Option(5, least=1),
+        "coefficients": Option(0, least=0),  # seed of the coefficients
     }
     default_knockoffs = "exact"
+    axes = ("rho",)
     known_distribution = True
 
     def check(self, options: Mapping[str, Any]) -> None:
@@ -50,7 +51,6 @@ class Synthetic(Source):
 
     def sections(self, table: pd.DataFrame, trials: pd.DataFrame, looks: MethodLooks) -> list[Section]:
         """Figures 1-3 and the one of appendix A.1."""
-        table = table if "rho" in table else table.assign(rho=self.options["rho"].default)
         single = table[table["ensemble"] == 1]
         hardest = single["rho"].max()
         level = nearest_level(table, 0.1)

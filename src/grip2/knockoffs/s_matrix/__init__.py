@@ -49,7 +49,7 @@ def choose_s(s: str | np.ndarray, Sigma: np.ndarray, *, who: str, copies: int = 
     if isinstance(s, str):
         if s not in SOLVERS:
             raise Grip2Error(
-                f"{who}: s must be one of {sorted(SOLVERS)} or an array, got {s!r}.{did_you_mean(s, SOLVERS)}"
+                f"{who}: s must be one of {', '.join(sorted(SOLVERS))}, or an array, got {s!r}.{did_you_mean(s, SOLVERS)}"
             )
         return SOLVERS[s](Sigma, copies=copies, groups=groups)
     units = units_of(groups, len(Sigma))

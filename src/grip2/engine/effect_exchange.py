@@ -1,0 +1,159 @@
+"""The compiled exchange of members (`grip2.statistics.effect_moves`): an exact Gibbs step over the members of one or two units.
+
+Effects e of the columns of one choice of members have the prior N(0, D^2), D = diag(sqrt(slabs)), and the likelihood
+exp(b'e - e'Ge / 2) with G = precision x Gram matrix, b = precision x correlations with what all other terms leave. With the
+eigenvalues l and eigenvectors V of D G D, their posterior precision is D^-1 V (1 + l) V' D^-1, and the log marginal likelihood of
+the choice is sum (V' D b)^2 / (1 + l) / 2 - log(1 + l) / 2. Columns of a unit may be collinear, as the levels of a category are:
+rounding can make l negative.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from grip2.engine.effect_visits import EffectState, EffectTerms
+
+
+@njit(cache=True, nogil=True)
+def exchange_members(
+    terms: EffectTerms,
+    state: EffectState,
+    units: np.ndarray,
+    precision: float,
+    variances: np.ndarray,
+    uniform: float,
+    normal: np.ndarray,
+) -> None:
+    """Draw the members of one unit, or of two, anew in all their terms, given which functions and products act.
+
+    ``normal`` has at least as many entries as there are effects of these units.
+    """
+    columns, slabs, pairs = _columns_of_choices(terms, state, units, variances, len(normal))
+    choices, size = columns.shape
+    if size == 0:
+        return
+    members = len(terms.place)
+    old = 0
+    for k in range(len(units)):
+        old = old * members + state.member[units[k]]
+    before = columns[old]
+    scale = np.sqrt(slabs)
+    evidence = np.empty(choices)
+    for c in range(choices):
+        evidence[c] = -np.inf
+        if (columns[c] != len(terms.gram) - 1).all():  # a member that lacks one of the columns cannot act so
+            values, _, along = _posterior(terms.gram, state, before, columns[c], precision, scale)
+            evidence[c] = 0.5 * (along**2 / values - np.log(values)).sum()
+    new = _drawn(evidence, uniform)
+    values, vectors, along = _posterior(terms.gram, state, before, columns[new], precision, scale)
+    # Through the symmetric root: the signs of eigenvectors, which rounding decides, do not matter.
+    drawn = scale * np.dot(vectors, along / values + np.dot(normal[:size], vectors) / np.sqrt(values))
+    for e in range(size):
+        _add_effect(terms.gram, state, before[e], -state.effects[before[e]])
+    for e in range(size):
+        _add_effect(terms.gram, state, columns[new, e], drawn[e])
+    left = new
+    for k in range(len(units) - 1, -1, -1):
+        state.member[units[k]] = left % members
+        left //= members
+    products = terms.pair_place.shape[3]
+    for q in pairs:
+        through = state.member[terms.pair_units[q, 0]] * members + state.member[terms.pair_units[q, 1]]
+        state.pair[q] = 1 + through * products + (state.pair[q] - 1) % products
+
+
+@njit(cache=True, nogil=True)
+def _columns_of_choices(
+    terms: EffectTerms, state: EffectState, units: np.ndarray, variances: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(choices, effects) columns that would act under each choice of members, slab variances, and the pairs among the terms."""
+    members, p, functions = terms.place.shape
+    choices = members ** len(units)
+    columns, slabs = np.empty((choices, most), np.int64), np.empty(most)
+    size = 0
+    for k in range(len(units)):
+        for j in range(p):
+            if terms.unit[j] != units[k]:
+                continue
+            for f in range(functions):
+                if state.effects[terms.place[state.member[units[k]], j, f]] == 0.0:
+                    continue
+                for c in range(choices):
+                    columns[c, size] = terms.place[_member_of(c, k, len(units), members), j, f]
+                slabs[size] = variances[f]
+                size += 1
+    pairs = np.empty(len(state.pair), np.int64)
+    n_pairs = 0
+    products = terms.pair_place.shape[3]
+    for q in range(len(state.pair)):
+        if state.pair[q] == 0:
+            continue
+        own = np.array([-1, -1])
+        for side in range(2):
+            for k in range(len(units)):
+                if terms.pair_units[q, side] == units[k]:
+                    own[side] = k
+        if own[0] < 0 and own[1] < 0:
+            continue
+        product = (state.pair[q] - 1) % products
+        for c in range(choices):
+            through = np.empty(2, np.int64)
+            for side in range(2):
+                through[side] = state.member[terms.pair_units[q, side]]
+                if own[side] >= 0:
+                    through[side] = _member_of(c, own[side], len(units), members)
+            columns[c, size] = terms.pair_place[q, through[0], through[1], product]
+        slabs[size] = variances[functions]
+        size += 1
+        pairs[n_pairs] = q
+        n_pairs += 1
+    return columns[:, :size].copy(), slabs[:size].copy(), pairs[:n_pairs]
+
+
+@njit(cache=True, nogil=True)
+def _member_of(choice: int, k: int, n_units: int, members: int) -> int:
+    """Of the k-th of the units; the last one's member changes fastest."""
+    for _ in range(n_units - 1 - k):
+        choice //= members
+    return choice % members
+
+
+@njit(cache=True, nogil=True)
+def _posterior(
+    gram: np.ndarray, state: EffectState, before: np.ndarray, columns: np.ndarray, precision: float, scale: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """1 + l, V and V' D b of columns that would act instead of those that acted ``before``."""
+    size = len(columns)
+    whole, pulled = np.empty((size, size)), np.empty(size)
+    for e in range(size):
+        for other in range(size):
+            whole[e, other] = precision * gram[columns[e], columns[other]] * scale[e] * scale[other]
+        without = state.residual[columns[e]]
+        for b in before:
+            without += state.effects[b] * gram[b, columns[e]]
+        pulled[e] = precision * without * scale[e]
+    found, vectors = np.linalg.eigh(whole)
+    return 1.0 + np.maximum(found, 0.0), vectors, np.dot(pulled, vectors)
+
+
+@njit(cache=True, nogil=True)
+def _drawn(log_weight: np.ndarray, uniform: float) -> int:
+    """Likelier ones come first, so that one uniform draw picks the same member whichever is called the original."""
+    order = np.argsort(-log_weight)
+    top = log_weight[order[0]]
+    total = np.exp(log_weight - top).sum()
+    ladder = 0.0
+    for k in order:
+        ladder += np.exp(log_weight[k] - top)
+        if uniform * total < ladder:
+            return int(k)
+    return int(order[0])
+
+
+@njit(cache=True, nogil=True)
+def _add_effect(gram: np.ndarray, state: EffectState, column: int, change: float) -> None:
+    """Change an effect, and the residual with it."""
+    state.effects[column] += change
+    for c in range(len(gram)):
+        state.residual[c] -= change * gram[column, c]
