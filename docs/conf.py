@@ -81,6 +81,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "show_memory": False,
     "remove_config_comments": True,
+    "capture_repr": ("_repr_html_",),  # frames are shown, what plotting functions return is not
     "min_reported_time": 1,
     "thumbnail_size": (480, 300),
     "write_computation_times": False,
