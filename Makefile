@@ -11,7 +11,7 @@ SPHINX := $(BIN)/python -m sphinx -W --keep-going -d docs/_build/doctrees
 
 COVERAGE := --cov=grip2 --cov-report=term-missing:skip-covered
 
-.PHONY: help demo test coverage test-slow test-lowest lint docs docs-links docs-images bench build clean
+.PHONY: help demo test coverage test-browser test-slow test-lowest lint docs docs-links docs-images bench build clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,13 @@ test: $(VENV)/.installed-test lint ## lint, types and the quick tests (6 minutes
 
 coverage: $(VENV)/.installed-test ## the quick tests with a report of covered lines; fails below 95 % (half as long again)
 	$(BIN)/python -m pytest $(PARALLEL) $(COVERAGE)
+
+$(VENV)/.installed-browser: pyproject.toml | $(VENV)/.installed-test
+	$(PIP) --no-build-isolation --editable '.[browser]'
+	@touch $@
+
+test-browser: $(VENV)/.installed-browser ## the report in headless Chromium, which must be installed (Debian: chromium)
+	$(BIN)/python -m pytest tests/report/test_browser.py
 
 test-slow: $(VENV)/.installed-test ## the Monte-Carlo and full-size tests
 	$(BIN)/python -m pytest -m slow $(PARALLEL)

@@ -74,6 +74,8 @@ def test_select_writes_three_files_that_round_trip(capsys, table, tmp_path):
     assert "<svg" in page
     assert "What the guarantee rests on" in page
     assert "21 columns: 20 number, 1 category" in page
+    assert f"<pre>grip2 select {table} --target y" in page
+    assert "--seed 0</pre>" in page
     assert "src=" not in page, "the page must stand alone"
     assert "href=" not in page.replace('xlink:href="#', "").replace('href="#', "")
 

@@ -15,6 +15,10 @@ class Grip2Error(ValueError):
     """Bad input, bad settings or a file that cannot be used."""
 
 
+class NothingSelected(Grip2Error):
+    """An empty selection where columns are asked for: `KnockoffSelector(empty="error")`."""
+
+
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """ " Did you mean 'x'?" for the choice that looks most like ``name``; empty where none does."""
     near = nearest_name(str(name), choices)

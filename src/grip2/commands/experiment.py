@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from grip2.commands.console import errors, notice, output
+from grip2.commands.console import notice, output
+from grip2.commands.trials_bar import trials_bar
+from grip2.experiments.loop import Progress
 from grip2.experiments.methods import check_methods
 from grip2.experiments.plan import Plan, load_plan
 from grip2.experiments.plan_file import parse_plan
-from grip2.experiments.run import Progress, run_plan, state
+from grip2.experiments.run import run_plan, state
 from grip2.experiments.store import Store
 from grip2.experiments.workers import open_workers
 
@@ -42,7 +40,7 @@ def run(
     with Store(folder) as store, open_workers(jobs, scheduler, threads) as workers:
         store.begin_run(plan.name, plan.text, {"trials": trials, "methods": methods, "workers": workers.capacity})
         try:
-            with _bar(plan.name) as report:
+            with trials_bar(plan.name) as report:
                 end = run_plan(
                     wanted,
                     store,
@@ -95,27 +93,6 @@ def stored_plan(store: Store, *, methods: bool = True) -> Plan:
     text, options = store.last_run()
     plan = parse_plan(text, str(store.path.parent))
     return plan.restricted(trials=options["trials"], methods=options["methods"] if methods else None)
-
-
-@contextmanager
-def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[failures]}", style="red"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    # Trials may take minutes each: an estimate needs a longer memory than rich's half minute.
-    with Bar(*columns, console=errors, speed_estimate_period=3600) as bar:
-        task = bar.add_task(label, total=None, failures="")
-
-        def update(progress: Progress) -> None:
-            failures = f"{progress.failed} failed" if progress.failed else ""
-            bar.update(task, completed=progress.done + progress.failed, total=progress.total, failures=failures)
-
-        yield update
 
 
 def _status_table(plan: Plan, store: Store) -> tuple[Table, float, int]:

@@ -218,6 +218,12 @@ class Store:
         return DesignRow(design, json.loads(parameters), n, p, names, units, truth)
 
 
+def remove_store(folder: Path) -> None:
+    """Remove the store of a folder, if it has one."""
+    for ending in ("", "-wal", "-shm"):
+        (Path(folder) / f"{FILE}{ending}").unlink(missing_ok=True)
+
+
 def _packed(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return np.ascontiguousarray(value, dtype="<f8").tobytes()

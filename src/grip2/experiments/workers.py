@@ -10,12 +10,14 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from grip2.errors import Grip2Error
+
+T = TypeVar("T")
 
 
 def thread_environment(threads: int) -> dict[str, str]:
@@ -32,10 +34,17 @@ def thread_environment(threads: int) -> dict[str, str]:
 class LocalWorkers:
     """A pool of spawned processes that can be replaced when one of its workers dies."""
 
+    in_this_process: ClassVar[bool] = False
+
     def __init__(self, jobs: int, threads: int = 1) -> None:
         self.capacity = jobs
         self._variables = thread_environment(threads)
         self._saved: dict[str, str | None] = {}
+
+    @property
+    def window(self) -> int:
+        """Tasks that are sent out at once, so that no worker waits for the next one."""
+        return 2 * self.capacity
 
     def __enter__(self) -> LocalWorkers:
         # Spawned processes inherit them whenever the pool starts one.
@@ -71,8 +80,39 @@ class LocalWorkers:
             process.join()
 
 
+class InlineWorkers:
+    """No workers: every task is computed here, when it is sent."""
+
+    in_this_process: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.capacity = self.window = 1
+        self.executor: Executor = _Inline()
+
+    def __enter__(self) -> InlineWorkers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to end."""
+
+    def replace(self) -> None:
+        """Nothing to do: where this process dies, so does the run."""
+
+
+class _Inline(Executor):
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
 class DaskWorkers:
     """The workers of a running Dask scheduler, such as ``tcp://host:8786``; start them with ``--nthreads 1``."""
+
+    in_this_process: ClassVar[bool] = False
 
     def __init__(self, address: str) -> None:
         try:
@@ -91,6 +131,11 @@ class DaskWorkers:
         """Tasks that run at once; workers may come and go."""
         return max(1, int(sum(self._client.nthreads().values())))
 
+    @property
+    def window(self) -> int:
+        """Tasks that are sent out at once."""
+        return 2 * self.capacity
+
     def __enter__(self) -> DaskWorkers:
         return self
 
@@ -102,7 +147,7 @@ class DaskWorkers:
         """Nothing to do: the scheduler moves tasks of a lost worker to another one by itself."""
 
 
-Workers = LocalWorkers | DaskWorkers
+Workers = LocalWorkers | DaskWorkers | InlineWorkers
 
 
 @contextmanager

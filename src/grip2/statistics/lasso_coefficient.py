@@ -8,7 +8,7 @@ an event and ordered classes have the l1-penalised model of their own likelihood
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.linear_model import LassoCV
@@ -40,6 +40,8 @@ class LassoCoefficient(Statistic):
         Grid of penalties: so many from the smallest that kills every coefficient down to ``ratio`` of it,
         equally spaced on the log scale. Twice as coarse where the model is not least squares and a fit costs more.
     """
+
+    compared_with_lasso: ClassVar[bool] = False
 
     def __init__(self, folds: int = 5, *, n_lambdas: int = 100, ratio: float = 1e-3) -> None:
         self.folds = folds
