@@ -24,11 +24,12 @@ _KINDS = [(a, b) for a in range(SIDES) for b in range(a, SIDES)]
 KIND_OF = np.array([[_KINDS.index((min(a, b), max(a, b))) for b in range(SIDES)] for a in range(SIDES)])
 PRODUCTS_OF_KIND = np.array([1 if a == b else 2 for a, b in _KINDS])
 # Columns of a block of the matrix of all products, and rows worked on at a time.
-_BLOCK_COLUMNS, _BLOCK_ROWS = 256, 8192
+_BLOCK_COLUMNS, _BLOCK_ROWS = 1024, 8192
 # So many times as many pairs as wanted go into the second round, in which correlations are exact.
 _SECOND_ROUND = 4
-# Multiplications of the first round, beyond which steps and Vs are left out of it (then a random part of the rows).
-_WORK_MAX = 3e12
+# Multiplications of the first round, and products in all, beyond which steps and Vs are left out of it (then a random part of
+# the rows).
+_WORK_MAX, _PRODUCTS_MAX = 3e12, 4e8
 _LEAST_VARIANCE = 1e-4
 
 
@@ -94,7 +95,7 @@ def screen_pairs(
     # A function that one member lacks would favour the others.
     present = np.asarray(layout.by_member(side.present()).all(axis=1))  # (sides, p)
     n, work = len(Z), float(len(Z)) * (layout.members * SIDES * p) ** 2
-    functions = SIDES if work <= _WORK_MAX else 1
+    functions = SIDES if work <= min(_WORK_MAX, n * _PRODUCTS_MAX) else 1
     rows: np.ndarray | slice = slice(None)
     if work / SIDES**2 > _WORK_MAX:
         rows = np.sort(rng.choice(n, max(100, int(n * _WORK_MAX * SIDES**2 / work)), replace=False))
