@@ -36,20 +36,21 @@ def _cell(statistic: str, design: str, copies: int = 1, signal: str = "linear", 
     return Cell("battery", statistic, sampler, copies, "regression", design, signal, **more)  # type: ignore[arg-type]
 
 
-# In the order of their cost. The trials of a check are about two seconds of one core.
+# In the order of their cost. A check takes half a second of one core, the last two some seconds.
 CHECKS = (
-    Check("signs", _cell("correlation", BASE), 250),
+    Check("signs", _cell("correlation", BASE), 400),
     Check("signs", _cell("raw product", BASE), 250),
-    Check("signs", _cell("correlation", "blocks 0.8", 3), 250),
+    Check("signs", _cell("correlation", "blocks 0.8", 3), 400),
     Check("signs", _cell("coarse correlation", "blocks 0.8", 3), 250),
-    Check("signs", _cell("correlation", "groups", 3), 250),
+    Check("signs", _cell("correlation", "equal 0.5", 3), 250),
+    Check("signs", _cell("correlation", "groups", 3), 150),
     Check("selection", _cell("correlation", "independent", signal="none"), 250),
-    Check("selection", _cell("lcd", "independent"), 40),
+    Check("selection", _cell("coarse correlation", "independent", 3), 150),
+    Check("selection", _cell("lcd", "repeated rows", whole=True), 50),
     Check("signs", _cell("correlation", "10 % missing"), 250),
+    Check("selection", _cell("correlation", "independent", signal="none", draws=5, whole=True), 100),
     Check("signs", _cell("raw product", "0/1", sampler=LEARNT), 150),
     Check("signs", _cell("correlation", "categories", sampler=LEARNT), 150),
-    Check("selection", _cell("correlation", "independent", signal="none", draws=5, whole=True), 75),
-    Check("selection", _cell("correlation", "repeated rows", 3, whole=True), 75),
 )
 # All checks together give a false alarm with a probability of at most 1e-4.
 LIMIT = float(np.log(FAILS_AT * len(CHECKS)))

@@ -96,7 +96,9 @@ def _statistics() -> list[Cell]:
         if _honours(name, task)
     ]
     return found + [
-        Cell("statistics", name, "fixed", 1, "regression", BASE) for name in (*PROBES, *STATISTICS.names()) if _gram(name)
+        Cell("statistics", name, "fixed", 1, "regression", BASE)
+        for name in (*PROBES, *STATISTICS.names())
+        if _gram(name)
     ]
 
 
@@ -110,7 +112,10 @@ def _designs() -> list[Cell]:
         for signal in ("linear", "none")
         for statistic in SCREENS
         for copies in COPIES
-        if design.name != "repeated rows" and _makes_sense(sampler, statistic, copies, design)
+        if design.name != "repeated rows"
+        and _makes_sense(sampler, statistic, copies, design)
+        # What learning the law of X costs shows where there are signals, and to statistics that users have.
+        and (sampler in (EXACT, "fixed") or (signal == "linear" and statistic != "raw product"))
     ]
 
 
@@ -134,7 +139,9 @@ def _selector() -> list[Cell]:
         for copies in COPIES
         for draws in (1, 5)
     ]
-    return found + [Cell("selector", "lcd", "auto", copies, task, BASE, whole=True) for copies in COPIES for task in TASKS]
+    return found + [
+        Cell("selector", "lcd", "auto", copies, task, BASE, whole=True) for copies in COPIES for task in TASKS
+    ]
 
 
 def _samplers() -> list[Cell]:

@@ -67,8 +67,9 @@ def _normal(
     missing: float = 0.0,
     repeated: int = 1,
     labels: list[int] | None = None,
+    s: str = "mvr",
 ) -> Design:
-    """Normal columns; ``repeated``: every row occurs so often; ``labels``: columns with one label form a unit."""
+    """Normal columns; ``repeated``: every row occurs so often; ``labels``: columns with one label form a unit; ``s``: solver of S."""
     p = len(correlation)
     mean, scale = 2.0 + np.arange(p) % 3, 0.5 + np.arange(p) % 4
     units = Units.single(p) if labels is None else Units.from_labels(labels)
@@ -83,7 +84,7 @@ def _normal(
         return Table(X, np.stack([Z[:, columns].mean(axis=1) for columns in units.columns], axis=1))
 
     covariance = correlation * np.outer(scale, scale)
-    exact = partial(GaussianKnockoffs, mean, covariance)
+    exact = partial(GaussianKnockoffs, mean, covariance, s)
     return Design(name, n, units, acting, draw, exact, missing=missing > 0)
 
 
@@ -145,12 +146,14 @@ DESIGNS: dict[str, Design] = {
         _normal(BASE, ar1(N_COLUMNS)),
         _normal("independent", np.eye(N_COLUMNS)),
         _normal("blocks 0.8", blocks(N_COLUMNS, 5)),
+        # S as large as one copy allows: a copy is nearly a function of X, and copies drawn one by one are nearly equal.
+        _normal("equal 0.5", blocks(N_COLUMNS, N_COLUMNS, 0.5), s="equi"),
         _heavy(),
         _zero_one(),
         _categories(),
         _normal("10 % missing", ar1(N_COLUMNS), missing=0.1),
         _normal("n < p", ar1(90), n=80, acting=20),
-        _normal("groups", ar1(60, 0.7), labels=[*np.repeat(np.arange(30), 2).tolist()]),
+        _normal("groups", np.kron(ar1(20, 0.5), blocks(3, 3)), labels=np.repeat(np.arange(20), 3).tolist(), acting=6),
         _normal("repeated rows", ar1(N_COLUMNS), repeated=4),
     )
 }
