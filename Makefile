@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --only-b
 PARALLEL := -n logical --maxprocesses 4 --dist loadfile
 COVERAGE := --cov=grip2 --cov-report=term-missing:skip-covered
 
-.PHONY: help demo test coverage test-slow test-lowest lint bench build clean
+.PHONY: help demo test coverage test-browser test-slow test-lowest lint bench faults build clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,13 @@ test: $(VENV)/.installed-test lint ## lint, types and the quick tests (6 minutes
 coverage: $(VENV)/.installed-test ## the quick tests with a report of covered lines; fails below 95 % (half as long again)
 	$(BIN)/python -m pytest $(PARALLEL) $(COVERAGE)
 
+$(VENV)/.installed-browser: pyproject.toml | $(VENV)/.installed-test
+	$(PIP) --no-build-isolation --editable '.[browser]'
+	@touch $@
+
+test-browser: $(VENV)/.installed-browser ## the report in headless Chromium, which must be installed (Debian: chromium)
+	$(BIN)/python -m pytest tests/report/test_browser.py
+
 test-slow: $(VENV)/.installed-test ## the Monte-Carlo and full-size tests
 	$(BIN)/python -m pytest -m slow $(PARALLEL)
 
@@ -51,6 +58,9 @@ lint: $(VENV)/.installed-test ## ruff (lint and format) and mypy
 
 bench: $(VENV)/.installed-test ## speed, as ratios measured in one run
 	$(BIN)/grip2 bench
+
+faults: $(VENV)/.installed-test ## commands killed, terminated and interrupted at random points, and run again; about an hour
+	$(BIN)/python -m benchmarks.faults
 
 build: $(VENV)/.installed-test ## the wheel and the source archive, in dist/
 	rm -rf dist

@@ -27,7 +27,8 @@ from grip2.feature_effects import (
 )
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.report import selection_page
-from grip2.report.effect_panels import effect_panels
+from grip2.report.cards import cards
+from grip2.report.effect_drawings import curve_drawing
 from grip2.responses import response_from
 from grip2.result import SelectionResult
 from grip2.standardise import standardise
@@ -397,32 +398,70 @@ def test_records_and_schema_have_the_same_fields():
         assert list(place["properties"]) == [field.name for field in fields(record)] == place["required"]
 
 
+def shown(result, effects):
+    """Cards of a result that has selected exactly what these effects describe."""
+    names = tuple(effect.name for effect in effects)
+    some = np.ones(len(names))
+    chosen = replace(
+        result,
+        feature_names=names,
+        W=some,
+        q_values=0 * some,
+        selected_mask=some > 0,
+        original=some,
+        knockoff=some,
+        effects=effects,
+        knockoff_quality=replace(result.knockoff_quality, unit_correlations=()),
+        lasso=None,
+        e_values=None,
+        frequency=None,
+    )
+    return chosen, {card.name: card for card in cards(chosen)}
+
+
 def test_the_report_says_how_features_act(fitted, known):
     told = {"even": "not monotone", "left": "only together with others", "idle": "unclear"}
     told_effects = (replace(known[3][name], direction=direction) for name, direction in told.items())
     some = replace(
         known[3], features=tuple(replace(effect, interactions=effect.interactions[:1]) for effect in told_effects)
     )
-    result = replace(fitted.result_, effects=some)
+    result, found = shown(fitted.result_, some)
     text = selection_page(result)
     assert "How the selected features act" in text
     assert some.guarantee.split(":")[0] in text
-    assert "<b>even</b> not monotone" in text
-    assert "together with right: " in text
-    panels = {panel.name: panel for panel in effect_panels(some)}
-    assert {name: len(panel.drawings) for name, panel in panels.items()} == {"even": 1, "left": 1, "idle": 0}
-    assert "<image" in panels["left"].drawings[0]
+    assert found["even"].direction == "acts, but neither only upwards nor only downwards"
+    assert [partner.name for partner in found["left"].partners] == ["right"]
+    assert {name: len(card.drawings) for name, card in found.items()} == {"even": 1, "left": 1, "idle": 0}
+    assert 'class="warm"' in found["left"].drawings[0]
+    assert all(str(card.drawings[0]) in text for card in found.values() if card.drawings)
     assert "How the selected features act" not in selection_page(replace(result, effects=None))
-    (levels,) = effect_panels(replace(some, features=(fitted.result_.effects["region"],)))
-    assert "table of levels" in levels.note
 
 
-def test_columns_of_a_group_that_are_not_drawn(known):
+def test_a_category_shows_its_levels(fitted):
+    (card,) = [card for card in cards(fitted.result_) if card.name == "region"]
+    assert card.direction == "the response differs between its levels"
+    assert {contrast.variable for contrast in card.contrasts} == {"region"}
+    assert [abs(contrast.difference) for contrast in card.contrasts] == sorted(
+        (abs(contrast.difference) for contrast in card.contrasts), reverse=True
+    )
+    assert card.stands_for == ()
+
+
+def test_two_levels_are_told_by_their_names(fitted, known):
+    curve = replace(known[3]["up"].curves[0], grid=(0.0, 1.0), labels=("no", "yes"), mean=(-1.0, 1.0))
+    curve = replace(curve, lower=(-1.5, 0.5), upper=(-0.5, 1.5))
+    effect = replace(known[3]["up"], curves=(curve,), interactions=())
+    _, found = shown(fitted.result_, replace(known[3], features=(effect,)))
+    assert found["up"].direction == "the response is higher with yes than with no"
+    assert ">yes</text>" in curve_drawing(curve)
+
+
+def test_columns_of_a_group_that_are_not_drawn(fitted, known):
     frame, _, y, _ = known
     effects = described(frame, y, groups={"all": ["up", "down", "even", "step", "idle"]}, chosen=["all"])
-    (panel,) = effect_panels(effects)
-    assert len(panel.drawings) == 3
-    assert "2 more columns act less; selection.json has all curves." in panel.note
+    _, found = shown(fitted.result_, effects)
+    assert len(found["all"].drawings) == 3
+    assert "2 more columns act less; selection.json has all curves." in found["all"].note
 
 
 def test_the_printed_selection_has_direction_and_share(fitted, capsys):

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from grip2 import KnockoffSelector, select
+from grip2.copies import ImpossibleRequestWarning
 from grip2.draws import OneRowEach
 from grip2.errors import Grip2Error
 from grip2.knockoffs import FixedXKnockoffs, GaussianKnockoffs
@@ -236,8 +238,11 @@ def test_empty_selection_is_explained():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((100, 12)), rng.standard_normal(100)
     for copies, needed in ((1, 20), (4, 5)):
-        result = selector(fdr=0.05, copies=copies).fit(X, y).result_
+        possible = needed <= 12
+        with nullcontext() if possible else pytest.warns(ImpossibleRequestWarning, match="nothing can be selected"):
+            result = selector(fdr=0.05, copies=copies).fit(X, y).result_
         assert result.selected == []
+        assert ("nothing can be selected" in result.reason) == (not possible)
         assert f"at least {needed} features must be selected together" in result.reason
 
 
@@ -423,8 +428,10 @@ def test_an_empty_selection_of_columns_that_are_too_much_alike_points_at_groups(
 def test_progress_of_several_processes_comes_to_its_end():
     X, y = few_true()
     steps = []
-    selector(n_draws=3, n_jobs=2).fit(X, y, progress=lambda done, total: steps.append((done, total)))
-    assert steps == [(1, 3), (2, 3), (3, 3)]
+    selector(n_draws=3, n_jobs=2, describe=False).fit(X, y, progress=lambda *at: steps.append(at))
+    knockoffs, draws, whole = 1000, 2000, 3001  # two rounds of draws on two processes
+    of_draws = [(knockoffs + draws * k // 3, whole) for k in (1, 2, 3)]
+    assert steps == [(knockoffs, whole), *of_draws, of_draws[-1], (whole, whole)]
 
 
 class Failing(Statistic):

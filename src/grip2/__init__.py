@@ -22,7 +22,9 @@ from grip2.registry import lazy_exports
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from grip2.errors import Grip2Error
+    from grip2.calibration import CalibrationStudy, calibrate
+    from grip2.comparison import Comparison, compare
+    from grip2.errors import Grip2Error, NothingSelected
     from grip2.result import Importance, SelectionResult
     from grip2.selector import KnockoffSelector, select
     from grip2.statistics.effects import EffectPosterior
@@ -31,13 +33,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRIP2",
+    "CalibrationStudy",
+    "Comparison",
     "EffectPosterior",
     "Grip2Error",
     "Importance",
     "KnockoffSelector",
+    "NothingSelected",
     "SelectionResult",
     "Staged",
     "__version__",
+    "calibrate",
+    "compare",
     "select",
 ]
 
@@ -45,14 +52,19 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "CalibrationStudy": "grip2.calibration",
+        "Comparison": "grip2.comparison",
         "EffectPosterior": "grip2.statistics.effects",
         "GRIP2": "grip2.statistics.grip",
         "Grip2Error": "grip2.errors",
         "Importance": "grip2.result",
         "KnockoffSelector": "grip2.selector",
+        "NothingSelected": "grip2.errors",
         "SelectionResult": "grip2.result",
         "Staged": "grip2.statistics.staged",
         "__version__": __name__,
+        "calibrate": "grip2.calibration",
+        "compare": "grip2.comparison",
         "select": "grip2.selector",
     },
 )

@@ -1,5 +1,14 @@
-"""`python -m grip2`: the command line."""
+"""`python -m grip2` and the command `grip2`: signals are taken over first, then the command line is loaded."""
 
-from grip2.cli import main
+from grip2 import stopping
 
-main()
+
+def main() -> None:
+    stopping.install()
+    from grip2.cli import main as run_command_line
+
+    run_command_line()
+
+
+if __name__ == "__main__":
+    main()

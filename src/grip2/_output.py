@@ -6,22 +6,29 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from grip2.errors import Grip2Error
+from grip2 import stopping
+from grip2.errors import Grip2Error, Grip2Failure
 
 
 class OutputError(Grip2Error):
     """The output folder cannot be used; the message says why."""
 
 
+class WriteFailure(Grip2Failure):
+    """The files could not be written at the end of the work, and nothing was changed."""
+
+
 class OutputFolder:
     """The files of a report: the place is checked before the work begins, and all files are written at the end, together.
 
     Files are written in full into a hidden folder beside their destination and then moved; if the disk fills up while they
-    are written, nothing at the destination has changed.
+    are written, nothing at the destination has changed. Until then there is nothing in the folder, and no new folder, that a
+    process which is killed could leave behind.
     """
 
     def __init__(self, folder: Path, names: Sequence[str], *, force: bool) -> None:
@@ -39,43 +46,71 @@ class OutputFolder:
             )
 
     def __enter__(self) -> Self:
-        # Folders that this call makes, innermost first: they go again if nothing is written.
-        self._made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._staging = Path(tempfile.mkdtemp(prefix=".grip2-", dir=self.folder))
+            with _Staging(self.folder).opened():
+                pass
         except OSError as error:
-            self._remove_made()
             raise OutputError(f"{self.folder}: cannot write there ({error.strerror}); give another --out.") from None
-        self._done = False
         return self
 
     def write(self, contents: Mapping[str, str | bytes]) -> None:
         """Write every file, then move all of them into place; names may lie in subfolders ("figures/power.svg")."""
         if set(contents) - set(self.names):
             raise ValueError(f"unannounced files: {sorted(set(contents) - set(self.names))}")
+        name = next(iter(contents), "")
         try:
-            for name, content in contents.items():
-                (self._staging / name).parent.mkdir(parents=True, exist_ok=True)
-                with (self._staging / name).open("wb") as file:
-                    file.write(content.encode() if isinstance(content, str) else content)
-                    file.flush()
-                    os.fsync(file.fileno())
+            with _Staging(self.folder).opened() as staging:
+                for name, content in contents.items():
+                    _write_in_full(staging.path / name, content)
+                staging.move(contents)
         except OSError as error:
-            raise OutputError(
-                f"{self.folder}: could not write {name} ({error.strerror}); nothing was changed."
+            raise WriteFailure(
+                f"{self.folder}: could not write {name} ({error.strerror}); nothing was changed. Make room, or give another "
+                "--out."
             ) from None
-        for name in contents:
-            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(self._staging / name, self.folder / name)
-        self._done = True
+        stopping.say_when_stopped(f"stopped; the results are in {self.folder}.")
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._staging, ignore_errors=True)
-        if not self._done:
-            self._remove_made()
+        """Nothing is left to do: see `write`."""
 
-    def _remove_made(self) -> None:
+
+class _Staging:
+    """A hidden folder in which files wait to be moved, and the folders made for it; both go unless files were moved."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        # Folders that do not exist yet, innermost first.
+        self.made = [each for each in (folder, *folder.parents) if not each.exists()]
+        self.path = folder
+
+    @contextmanager
+    def opened(self) -> Iterator[Self]:
+        with stopping.undone_on_stop(self.remove):
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self.path = Path(tempfile.mkdtemp(prefix=".grip2-", dir=self.folder))
+                yield self
+            finally:
+                self.remove()
+
+    def move(self, names: Iterable[str]) -> None:
+        with stopping.not_now():
+            for name in names:
+                (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(self.path / name, self.folder / name)
+            self.made = []
+
+    def remove(self) -> None:
+        if self.path != self.folder:
+            shutil.rmtree(self.path, ignore_errors=True)
         with contextlib.suppress(OSError):  # somebody else may have put something there meanwhile
-            for folder in self._made:
+            for folder in self.made:
                 folder.rmdir()
+
+
+def _write_in_full(path: Path, content: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())

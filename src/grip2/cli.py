@@ -1,10 +1,12 @@
 """The command line. Heavy imports wait until a command runs, so that help appears at once.
 
-Exit codes: 0 done, 1 failure, 2 usage or bad input, 130 interrupted.
+Exit codes: 0 done, 1 failure, 2 usage or bad input, 130 interrupted, 143 asked to terminate.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 import traceback
 from pathlib import Path
@@ -12,14 +14,33 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from grip2 import __version__
+from grip2 import __version__, stopping
+from grip2.commands.calibrate_cli import calibrate
 from grip2.commands.experiment_cli import app as experiment_app
-from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, PAPER_NAMES, PAPER_STATISTIC, command_listing
-from grip2.commands.numbers import correlation, processes, rate, whole
+from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, command_listing
+from grip2.commands.numbers import correlation, processes
+from grip2.commands.options import (
+    Cluster,
+    Drop,
+    Event,
+    Force,
+    Impute,
+    Knockoffs,
+    MissingValues,
+    Out,
+    Roles,
+    Seed,
+    SelectionWords,
+    TablePath,
+    missing_of,
+    roles_of,
+    takes_selection,
+)
 from grip2.commands.usage import usage_sentence
 from grip2.commands.wording import in_command_words
-from grip2.errors import Grip2Error
+from grip2.errors import Grip2Error, comes_from_outside
 from grip2.knockoffs.registry import SAMPLERS
+from grip2.plain_text import visible
 from grip2.statistics.registry import STATISTICS
 
 app = typer.Typer(
@@ -34,58 +55,10 @@ app = typer.Typer(
 
 app.add_typer(experiment_app)
 
-EXIT_FAILURE, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130
+EXIT_FAILURE, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130  # a stopped command ends with `stopping.exit_code`
 
 # The base class of all usage errors: click's, or in newer versions that of typer's own copy of click.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
-
-TablePath = Annotated[
-    Path,
-    typer.Argument(help="CSV, Excel, Parquet, Feather or JSON lines file, also with .gz or .zst; one row per sample."),
-]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; created if it does not exist.")]
-Seed = Annotated[
-    int,
-    typer.Option(help="The same seed gives the same result.", metavar="NUMBER", parser=whole("--seed", least=0)),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace results that are already in the folder.")]
-Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
-Roles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--as",
-        metavar="COLUMN=ROLE",
-        help="What a column is: number, category, ordered, 0/1, date, identifier, drop, or an order (size='small<large'); "
-        "may be repeated. `grip2 columns` shows what they are taken for.",
-    ),
-]
-MissingValues = Annotated[
-    str | None,
-    typer.Option(
-        "--missing",
-        metavar="draw|indicator|median|refuse",
-        help="Missing values: drawn from the knockoff model (draw, the default), filled and told by a 0/1 column, filled with "
-        "the median, or refused.",
-    ),
-]
-Impute = Annotated[bool, typer.Option("--impute", help="The same as --missing median.")]
-Event = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN[=VALUE]",
-        help="The target is a time, and this column says whether the event has happened (1, true, or VALUE) or the time is "
-        "censored.",
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Rows with the same value belong together (one patient): one of them in every draw."
-    ),
-]
-Knockoffs = Annotated[
-    str, typer.Option(metavar="NAME", help="How knockoffs are made: a name from the list below, or module:Class.")
-]
 
 
 def _version(value: bool) -> None:
@@ -110,99 +83,18 @@ def options(
     f"{STATISTICS.entry(DEFAULT_STATISTIC).title} find with the truth, and writes the table (data.csv), the selection "
     "(selection.csv, selection.json) and a report (report.html)."
 )
-def demo(out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) -> None:
+def demo(context: typer.Context, out: Out = Path("grip2-demo"), seed: Seed = 1, force: Force = False) -> None:
     from grip2.commands.demo import run
 
-    run(out, seed=seed, force=force)
+    run(out, seed=seed, force=force, command=_command(context))
 
 
 @app.command(cls=command_listing(STATISTICS, SAMPLERS))
+@takes_selection
 def select(
-    table: TablePath,
-    target: Annotated[list[str], typer.Option("--target", "-t", metavar="COLUMN", help="The column to explain.")],
+    context: typer.Context,
+    words: SelectionWords,
     out: Out = Path("grip2-selection"),
-    fdr: Annotated[
-        float,
-        typer.Option(
-            help="Target false discovery rate: the share of false features to accept, on average.",
-            metavar="RATE",
-            parser=rate("--fdr"),
-        ),
-    ] = 0.1,
-    statistic: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="How importance is measured: a name from the list below, or module:Class. "
-            f"{DEFAULT_STATISTIC} unless given, {PAPER_STATISTIC} with --paper.",
-        ),
-    ] = None,
-    knockoffs: Knockoffs = DEFAULT_KNOCKOFFS,
-    paper: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help=f"Start from the settings of one of the paper's experiments: {PAPER_NAMES}."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Change a setting of the statistic (network.steps=5000) or of the sampler (knockoffs.s=equi); may be repeated.",
-        ),
-    ] = None,
-    copies: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|NUMBER",
-            help="Knockoffs of every feature, drawn together: with m of them a selection can be as small as 1 / (m fdr).",
-        ),
-    ] = "auto",
-    draws: Annotated[
-        int,
-        typer.Option(
-            help="Repetitions with fresh knockoffs; several give a steadier selection, but take longer.",
-            metavar="NUMBER",
-            parser=whole("--draws", least=1),
-        ),
-    ] = 1,
-    task: Annotated[
-        str,
-        typer.Option(help="auto, regression or classification. auto: text or two-valued targets are classes."),
-    ] = "auto",
-    event: Event = None,
-    cluster: Cluster = None,
-    weights: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Refused: no statistic honours weights of rows.", hidden=True)
-    ] = None,
-    roles: Roles = None,
-    drop: Drop = None,
-    missing: MissingValues = None,
-    impute: Impute = False,
-    group_threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="Select columns correlated above this as one group, for example 0.9; off unless given.",
-            metavar="CORRELATION",
-            parser=correlation,
-        ),
-    ] = None,
-    group_representatives: Annotated[
-        bool,
-        typer.Option("--group-representatives", help="Keep one column of each such group only, as in the paper."),
-    ] = False,
-    groups: Annotated[
-        Path | None,
-        typer.Option(help="CSV file with the columns column,group: columns of a group are selected together."),
-    ] = None,
-    offset: Annotated[
-        int,
-        typer.Option(
-            help="1 controls the rate; 0 selects more under a weaker guarantee.",
-            metavar="1|0",
-            parser=whole("--offset", least=0, most=1),
-        ),
-    ] = 1,
-    seed: Seed = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Processes for several draws.", metavar="NUMBER", parser=processes)
     ] = None,
@@ -215,53 +107,27 @@ def select(
 
     Example: [bold]grip2 select patients.csv --target response --fdr 0.1 --out results[/bold]
     """
-    from grip2.commands.choices import choose
-    from grip2.commands.select import SelectionOptions, run
-    from grip2.commands.table import TableOptions, TargetOptions
+    from grip2.commands.select import run
 
     run(
-        TableOptions(
-            table, _roles(roles, drop), _missing(missing, impute), groups, group_threshold, group_representatives
-        ),
-        TargetOptions(_one_target(target), event, cluster, weights),
+        words.table_options(),
+        words.target_options(),
         out,
-        choose(statistic, knockoffs, paper=paper, settings=settings or ()),
-        SelectionOptions(fdr, _copies(copies), draws, offset, task, seed, jobs, scheduler),
+        words.choices(),
+        words.options(jobs, scheduler),
         force=force,
+        command=_command(context),
     )
 
 
-def _one_target(names: list[str]) -> str:
-    if len(set(names)) > 1:
-        raise Grip2Error(f"--target: one column at a time, got {' and '.join(names)}. Run the command once for each.")
-    return names[0]
+app.command(cls=command_listing(STATISTICS, SAMPLERS))(calibrate)
 
 
-def _roles(words: list[str] | None, dropped: list[str] | None) -> dict[str, str]:
-    """Roles by column, from words such as zip=category."""
-    found = dict.fromkeys(dropped or (), "drop")
-    for word in words or ():
-        name, equals, role = word.rpartition("=")
-        if not equals or not name:
-            raise Grip2Error(f"--as: expected COLUMN=ROLE such as zip=category, got {word!r}.")
-        found[name] = role
-    return found
-
-
-def _missing(word: str | None, impute: bool) -> str:
-    """What happens to missing values; --impute is an older name of one of the ways."""
-    if impute and word not in (None, "median"):
-        raise Grip2Error(f"--impute is the same as --missing median, got --missing {word} too; give one of them.")
-    return "median" if impute else word or "draw"
-
-
-def _copies(word: str) -> int | str:
-    """The number of copies asked for, or "auto"."""
-    from grip2.copies import check_copies
-
-    copies = int(word) if word.isdecimal() else word
-    check_copies(copies, "--copies")
-    return copies
+def _command(context: typer.Context) -> str:
+    """The words that were typed, for the report; without the seed they would not say all."""
+    words = list(context.obj or ())
+    seeded = any(word == "--seed" or word.startswith("--seed=") for word in words)
+    return shlex.join(["grip2", *words, *([] if seeded else ["--seed", str(context.params["seed"])])]) if words else ""
 
 
 @app.command()
@@ -286,7 +152,7 @@ def columns(
     from grip2.commands.table import TableOptions, TargetOptions
 
     run(
-        TableOptions(table, _roles(roles, drop), _missing(missing, False)),
+        TableOptions(table, roles_of(roles, drop), missing_of(missing, False)),
         TargetOptions(target, event, cluster),
         out=out,
         force=force,
@@ -335,8 +201,8 @@ def diagnose(
     run(
         TableOptions(
             table,
-            _roles(roles, drop),
-            _missing(missing, impute),
+            roles_of(roles, drop),
+            missing_of(missing, impute),
             group_threshold=group_threshold,
             representatives=group_threshold is not None,
         ),
@@ -346,6 +212,28 @@ def diagnose(
         seed=seed,
         force=force,
     )
+
+
+@app.command()
+def compare(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR DIR...", help="Folders that grip2 select has written; at least two.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE.csv|FILE.html", help="Write the comparison of all features to a file."
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Show several selections side by side: which features all of them select, and how far each two agree.
+
+    For other statistics, seeds, draws or rates on one table. Example: [bold]grip2 compare run-1 run-2 --out runs.html[/bold]
+    """
+    from grip2.commands.compare import run
+
+    run(folders, out=out, force=force)
 
 
 @app.command()
@@ -360,11 +248,13 @@ def bench(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end with its exit code."""
+    if arguments is None:
+        stopping.install()
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words  # may stand anywhere
     words = [word for word in words if word != "--debug"]
     try:
-        code = app(args=words, prog_name="grip2", standalone_mode=False)
+        code = app(args=words, prog_name="grip2", standalone_mode=False, obj=tuple(words))
     except (KeyboardInterrupt, typer.Abort):
         code = EXIT_STOPPED
     except UsageError as error:
@@ -372,6 +262,9 @@ def main(arguments: list[str] | None = None) -> None:
             error.show()
             raise SystemExit(error.exit_code) from None
         _fail(usage_sentence(error), EXIT_USAGE)
+    except BrokenPipeError:  # whoever was reading has gone, as after `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the last flush would complain
+        raise SystemExit(EXIT_FAILURE) from None
     except MemoryError:
         _fail("out of memory: use fewer rows, features or draws.", EXIT_FAILURE)
     except Exception as error:
@@ -379,26 +272,32 @@ def main(arguments: list[str] | None = None) -> None:
             traceback.print_exc()
         if isinstance(error, Grip2Error):
             _fail(in_command_words(str(error)), EXIT_USAGE)
+        if comes_from_outside(error):
+            _fail(f"{_one_line(error)}.", EXIT_FAILURE)
         _fail(_bug_report(error), EXIT_FAILURE)
-    if code == EXIT_STOPPED:  # also where the parser has turned Ctrl-C into this code
-        _fail("stopped; nothing was written.", EXIT_STOPPED)
+    if code == EXIT_STOPPED or stopping.struck():  # also where the parser has turned Ctrl-C into this code
+        _fail(stopping.message(), stopping.exit_code())
     if code:
         raise SystemExit(code)
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    typer.echo(f"grip2: {message}", err=True)
+    typer.echo(f"grip2: {visible(message)}", err=True)
     raise SystemExit(code)
 
 
 def _bug_report(error: Exception) -> str:
     """One line that says that the fault is ours, where to report it and what to include."""
-    what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": .")
+    what = f"{type(error).__name__}: {_one_line(error)}".rstrip(": ")
     address = _issues_address()
     return (
         f"{what}. This is a bug in grip2, please report it{f' at {address}' if address else ''}: include the command, "
         "the output of `grip2 --version` and the traceback that --debug prints."
     )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(": .")
 
 
 def _issues_address() -> str:

@@ -39,12 +39,22 @@ ENTRIES_MAX = 60_000_000
 COLUMNS_MAX = 4_000
 
 
+class ImpossibleRequestWarning(UserWarning):
+    """Whatever the data say, nothing can be selected at this fdr with so few features and copies."""
+
+
 @dataclass(frozen=True)
 class CopiesChoice:
     """The number of copies and why, in words."""
 
     copies: int
     reason: str
+    limit: int | None = None  # the most that "auto" draws from this table, at any fdr; None: not known
+
+
+def automatic_copies(fdr: float, limit: int) -> int:
+    """The copies that "auto" draws at ``fdr``: enough that two features can be selected, but no more than ``limit``."""
+    return max(1, min(limit, math.ceil(round(1 / (FEWEST_WANTED * fdr), 9))))
 
 
 def check_copies(copies: Any, who: str) -> None:
@@ -75,18 +85,38 @@ def choose_copies(
     if copies != AUTOMATIC:
         return CopiesChoice(int(copies), "given")
     if not draws_copies:
-        return CopiesChoice(1, "this kind of knockoffs exists in one copy only")
+        return CopiesChoice(1, "this kind of knockoffs exists in one copy only", 1)
     most = min(COPIES_MAX, max(COPIES_OF_WIDE_TABLES, NARROW_COLUMNS // n_columns - 1))
-    wanted = max(1, min(most, math.ceil(round(1 / (FEWEST_WANTED * fdr), 9))))
     affordable = max(1, min(ENTRIES_MAX // (n_rows * n_columns), COLUMNS_MAX // n_columns) - 1)
-    chosen = min(wanted, affordable)
+    wanted, limit = automatic_copies(fdr, most), min(most, affordable)
+    chosen = min(wanted, limit)
     why_fewer = f" ({wanted} copies of {n_rows} x {n_columns} values would cost too much time and memory)"
     while chosen > 1 and not possible(chosen):
         chosen -= 1
+        limit = chosen
         why_fewer = " (the given S allows no more)"
     text = f"automatic: with {_copies(chosen)} at fdr {fdr:g} as few as {fewest_selected(fdr, chosen)} can be selected"
-    return CopiesChoice(chosen, text + (why_fewer if chosen < wanted else ""))
+    return CopiesChoice(chosen, text + (why_fewer if chosen < wanted else ""), limit)
 
 
 def _copies(count: int) -> str:
     return "1 copy" if count == 1 else f"{count} copies"
+
+
+def why_impossible(fdr: float, copies: int, n_units: int, *, draws_copies: bool = True) -> str:
+    """Why nothing can be selected from so few units with offset 1, and what to do; empty where something can."""
+    needed = fewest_selected(fdr, copies)
+    if needed <= n_units:
+        return ""
+    level = math.ceil(1000 / (copies * n_units)) / 1000
+    enough = copies
+    while fewest_selected(fdr, enough) > n_units:
+        enough += 1
+    remedies = [f"draw at least {_copies(enough)}"] * draws_copies + [f"ask for an fdr of at least {level:g}"] * (
+        level < 1
+    )
+    advice = " or ".join(remedies) or "no fdr below 1 is possible with so few"
+    return (
+        f"nothing can be selected at fdr {fdr:g} with {_copies(copies)}: at least {needed} features must be selected together "
+        f"(1 / (copies x fdr)), and there are {n_units}; {advice}."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -24,14 +25,34 @@ class Decision:
     frequency: np.ndarray | None = None  # with several draws: share of them that would select the unit by themselves
 
 
-def decide(importances: Sequence[Importance], *, fdr: float, offset: int) -> Decision:
-    """The selection at ``fdr``: section 2.6 for one draw, e-BH on averaged e-values for several."""
-    draws, copies = [importance.W for importance in importances], importances[0].copies
-    W = np.mean(draws, axis=0)
-    if len(draws) == 1:
-        threshold = knockoff_threshold(W, fdr, offset, copies)
-        return Decision(W, q_values(W, offset, copies), W >= threshold, threshold)
-    e = mean_e_values(draws, fdr, copies)
-    selected = e_benjamini_hochberg(e, fdr)
-    threshold = float(e[selected].min()) if selected.any() else float("inf")
-    return Decision(W, e_q_values(draws, copies), selected, threshold, e, selection_frequency(draws, fdr, copies))
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All that a selection at any fdr is made from; none of it depends on the fdr, if the number of copies does not."""
+
+    W: np.ndarray  # (units,) the mean over draws
+    q_values: np.ndarray  # (units,)
+    draws: Sequence[np.ndarray]  # W (units,) of every draw
+    copies: int
+    offset: int
+
+    @classmethod
+    def of(cls, importances: Sequence[Importance], *, offset: int) -> Self:
+        draws, copies = [importance.W for importance in importances], importances[0].copies
+        W = np.mean(draws, axis=0)
+        q = q_values(W, offset, copies) if len(draws) == 1 else e_q_values(draws, copies)
+        return cls(W, q, draws, copies, offset)
+
+    def decide(self, fdr: float) -> Decision:
+        """The selection at ``fdr``: section 2.6 for one draw, e-BH on averaged e-values for several.
+
+        Each of several draws is thresholded at a level that follows from ``fdr``, so its W are needed, and not its e-values.
+        """
+        if len(self.draws) == 1:
+            threshold = knockoff_threshold(self.W, fdr, self.offset, self.copies)
+            return Decision(self.W, self.q_values, self.W >= threshold, threshold)
+        e = mean_e_values(self.draws, fdr, self.copies)
+        selected = e_benjamini_hochberg(e, fdr)
+        threshold = float(e[selected].min()) if selected.any() else float("inf")
+        return Decision(
+            self.W, self.q_values, selected, threshold, e, selection_frequency(self.draws, fdr, self.copies)
+        )

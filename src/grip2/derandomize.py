@@ -98,7 +98,7 @@ def e_levels(e: np.ndarray) -> np.ndarray:
     e = np.asarray(e, dtype=float)
     p = len(e)
     order = np.argsort(-e, kind="stable")
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):  # e-values near zero are never selected
         levels = p / (np.arange(1, p + 1) * e[order])
     q = np.empty(p)
     q[order] = np.minimum.accumulate(levels[::-1])[::-1]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import CancelledError, Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,11 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from joblib.parallel import get_active_backend
 
+from grip2 import stopping
 from grip2._random import stream
-from grip2.errors import Grip2Error
+from grip2.blas_threads import one_blas_thread
+from grip2.errors import Grip2Error, Grip2Failure
 from grip2.knockoffs import KnockoffSampler
+from grip2.orphans import leave_with_parent
 from grip2.progress import Progress, share_progress
 from grip2.responses import Response
 from grip2.result import Importance
@@ -59,6 +63,38 @@ class OneRowEach:
         return np.sort(order[first])
 
 
+def augmented(
+    sampler: KnockoffSampler, X: np.ndarray, response: Response, rng: np.random.Generator, who: str
+) -> tuple[np.ndarray, Response]:
+    """Rows added where a sampler needs more than there are; they carry Gaussian noise for y."""
+    needed = sampler.rows_needed(X.shape[1])
+    if len(X) >= needed:
+        return X, response
+    if not (sampler.augments_rows and response.gaussian_noise):
+        raise Grip2Error(
+            f"{who}: {type(sampler).__name__} of {X.shape[1]} features needs at least {needed} rows for "
+            f"{response.noun}, got {len(X)}. Use CopulaKnockoffs."
+        )
+    X, y = sampler.augment_rows(X, response.y, rng=rng)
+    return X, response.encode(y, who)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Another statistic that is scored on the knockoffs of the first draw, with random numbers of its own."""
+
+    statistic: Statistic
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What draws found, and what the statistic beside them found on the first."""
+
+    importances: list[Importance]
+    beside: Importance | None = None
+
+
 def draw_importances(
     statistic: Statistic,
     sampler: KnockoffSampler,
@@ -72,8 +108,9 @@ def draw_importances(
     n_jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> list[Importance]:
-    """One draw for each generator; neither workers nor their number change the numbers.
+    beside: Beside | None = None,
+) -> Drawn:
+    """One draw for each generator; neither workers nor their number change the numbers, and nor does ``beside``.
 
     Missing values of X are completed anew in every draw, and with ``one_row_each`` every draw has rows of its own.
     """
@@ -81,7 +118,7 @@ def draw_importances(
     shares_table = one_row_each is None and not np.isnan(X).any()
     together = statistic.draws_together(len(X), Layout(1 + copies, units)) if shares_table else 1
     size = max(1, min(together, MAX_GROUP_BYTES // (X.nbytes * copies)))
-    parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
+    parts = [_Part(rngs[start : start + size], beside if start == 0 else None) for start in range(0, len(rngs), size)]
     sampler.s_for(copies)  # solved and factorised once, not in every worker
     work = partial(_importances, statistic, sampler, X, response, units, copies, one_row_each)
     if len(parts) == 1 or (executor is None and n_jobs in (None, 1)):
@@ -89,20 +126,36 @@ def draw_importances(
     elif executor is not None:
         futures = [executor.submit(work, part, None) for part in parts]
         try:
-            found = _reported((future.result() for future in futures), len(parts), progress)
+            with stopping.at_once():
+                found = _reported((future.result() for future in futures), len(parts), progress)
+        except CancelledError:
+            raise Grip2Failure("the workers that computed the draws are gone (a Dask scheduler that ended?).") from None
         finally:
             for future in futures:
                 future.cancel()  # those that have not begun, where one has failed
     else:
-        found = _reported(
-            Parallel(n_jobs=n_jobs, return_as="generator")(delayed(work)(part, None) for part in parts),
-            len(parts),
-            progress,
-        )
-    return [importance for part in found for importance in part]
+        with stopping.at_once():
+            found = _reported(_local_workers(n_jobs)(delayed(work)(part, None) for part in parts), len(parts), progress)
+    return Drawn([importance for part in found for importance in part.importances], found[0].beside)
 
 
-def _reported(parts: Iterable[list[Importance]], n_parts: int, progress: Progress | None) -> list[list[Importance]]:
+def _local_workers(n_jobs: int | None) -> Parallel:
+    """Processes of joblib, unless the caller has chosen another of its backends."""
+    backend, _ = get_active_backend()
+    local = type(backend).__name__ == "LokyBackend"
+    how = {"initializer": leave_with_parent, "initargs": (os.getpid(),)} if local else {}
+    return Parallel(n_jobs=n_jobs, return_as="generator", **how)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Draws that are scored together."""
+
+    rngs: Sequence[np.random.Generator]
+    beside: Beside | None  # of the part with the first draw
+
+
+def _reported(parts: Iterable[Drawn], n_parts: int, progress: Progress | None) -> list[Drawn]:
     """What workers found, with progress told as parts come in."""
     found = []
     for part in parts:
@@ -120,17 +173,29 @@ def _importances(
     units: Units,
     copies: int,
     one_row_each: OneRowEach | None,
-    rngs: Sequence[np.random.Generator],
+    part: _Part,
     progress: Progress | None,
-) -> list[Importance]:
+) -> Drawn:
     """Some draws: sample knockoffs for each, then score them together.
 
     On one thread of the linear algebra library, as worker processes have it: sums then round alike in all of them.
     """
-    with threadpool_limits(limits=1, user_api="blas"):
+    rngs, beside = part.rngs, part.beside
+    with one_blas_thread():
         if one_row_each is not None:
             chosen = one_row_each.choose(stream(rngs[0], "rows of clusters"))
             X, response = X[chosen], response.take(chosen)
         X = sampler.complete(X, rng=rngs[0])
         draws = [sampler.sample(X, rng=rng, copies=copies) for rng in rngs]
-        return statistic.importances(X, draws, response, rngs=rngs, units=units, progress=progress)
+        importances = statistic.importances(X, draws, response, rngs=rngs, units=units, progress=progress)
+        return Drawn(importances, None if beside is None else _scored_beside(beside, X, draws[0], response, units))
+
+
+def _scored_beside(
+    beside: Beside, X: np.ndarray, Xk: np.ndarray, response: Response, units: Units
+) -> Importance | None:
+    """None where the other statistic cannot be fitted, as with classes of a single row: the selection does not need it."""
+    try:
+        return beside.statistic.importance(X, Xk, response, rng=beside.rng, units=units)
+    except Grip2Error:
+        return None

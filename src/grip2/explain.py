@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from grip2.decision import Decision
-from grip2.filter import estimated_fdp, fewest_selected
+from grip2.empty_selection import Request, count_features, why_empty
 from grip2.knockoffs import KnockoffSampler
 from grip2.responses import Response
 from grip2.statistics.base import Statistic
-
-# From this mean correlation of columns with their own knockoffs on, an empty selection is put down to it.
-ALIKE = 0.9
 
 
 def reason_for(
@@ -25,83 +22,30 @@ def reason_for(
     copies: int,
     draws_copies: bool = True,
     own_correlation: float = 0.0,
+    correlations: Sequence[float] = (),
+    names: Sequence[str] = (),
+    explained: float | None = None,
 ) -> str:
-    """Why these units were selected, or why none were and what would change that.
-
-    ``draws_copies``: could the sampler draw more copies than these? ``own_correlation`` is the mean correlation of columns with
-    their own knockoffs.
-    """
-    W, q, selected, threshold = decision.W, decision.q_values, decision.selected, decision.threshold
+    """Why these units were selected, or why none were and what would change that; see `Request` for the arguments."""
+    W, selected, threshold = decision.W, decision.selected, decision.threshold
+    if not selected.any():
+        request = Request(fdr, offset, n_draws, copies, names, draws_copies, correlations, own_correlation, explained)
+        return why_empty(decision, request)
+    count = int(selected.sum())
     if n_draws > 1:
-        return _reason_for_draws(W, q, selected, fdr, n_draws, copies) + _alike(selected, own_correlation)
-    if selected.any():
-        count, beaten = int(selected.sum()), int(np.sum(W <= -threshold))
-        divisor = f"({copies} x {count})" if copies > 1 else f"{count}"
-        return (
-            f"{count} features have W >= {threshold:.3g}, {beaten} have W <= {-threshold:.3g}: "
-            f"estimated false discovery proportion ({offset} + {beaten}) / {divisor} = "
-            f"{(offset + beaten) / (copies * count):.3g}, at most {fdr:g}."
-        )
-    positive = int(np.sum(W > 0))
-    parts = [f"Nothing was selected at fdr {fdr:g}."]
-    if offset == 1:
-        needed = fewest_selected(fdr, copies)
-        with_copies = f"With {copies} knockoff copies" if copies > 1 else "With one knockoff of each feature"
-        share = f"1 / ({copies} x {fdr:g})" if copies > 1 else f"1 / {fdr:g}"
-        parts.append(
-            f"{with_copies} at least {needed} {_features(needed)} must be selected together ({share}), "
-            f"and {positive} of {len(W)} features had W > 0."
-        )
-        if copies == 1 and draws_copies:
-            parts.append("With more copies fewer features suffice.")
-    else:
-        parts.append(f"{positive} of {len(W)} features had W > 0.")
-    parts.append(_what_would_select(W, offset, copies))
-    return " ".join(parts) + _alike(selected, own_correlation)
-
-
-def _alike(selected: np.ndarray, own_correlation: float) -> str:
-    """What to do where nothing was selected because columns can hardly be told apart."""
-    if selected.any() or own_correlation < ALIKE:
-        return ""
+        verb = "passes" if count == 1 else "pass"
+        return f"{count_features(count)} {verb} e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
+    beaten = int(np.sum(W <= -threshold))
+    divisor = f"({copies} x {count})" if copies > 1 else f"{count}"
     return (
-        f" Columns have a mean correlation of {own_correlation:.2f} with their own knockoffs, because they are strongly "
-        "correlated with each other: no method can tell them apart. Select groups of correlated columns, or larger groups "
-        "(--group-threshold 0.8, or groups=)."
+        f"{count_features(count)} {_have(count)} W >= {threshold:.3g}, {beaten} {_have(beaten)} W <= {-threshold:.3g}: "
+        f"estimated false discovery proportion ({offset} + {beaten}) / {divisor} = "
+        f"{(offset + beaten) / (copies * count):.3g}, at most {fdr:g}."
     )
 
 
-def _features(count: int) -> str:
-    return "feature" if count == 1 else "features"
-
-
-def _what_would_select(W: np.ndarray, offset: int, copies: int) -> str:
-    candidates, estimates = estimated_fdp(W, offset, copies)
-    if not len(candidates) or estimates.min() >= 1:
-        return "No fdr below 1 would select anything: the features do no better than their knockoffs."
-    smallest = estimates.min()
-    count = int(np.sum(W >= candidates[np.flatnonzero(estimates == smallest)[0]]))
-    # Rounded up, so that the level named does select.
-    level = math.ceil(smallest * 1000) / 1000
-    return f"The smallest fdr that would select something is {level:g} ({count} {_features(count)})."
-
-
-def _reason_for_draws(W: np.ndarray, q: np.ndarray, selected: np.ndarray, fdr: float, n_draws: int, copies: int) -> str:
-    if selected.any():
-        return f"{int(selected.sum())} features pass e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
-    needed = fewest_selected(fdr, copies)
-    smallest = q.min()
-    count = int(np.sum(q == smallest))
-    return (
-        f"Nothing was selected at fdr {fdr:g}: no e-value averaged over {n_draws} draws was large enough for e-BH. "
-        f"At least {needed} {_features(needed)} must be found together, in nearly every draw; "
-        f"{int(np.sum(W > 0))} of {len(W)} features had W > 0 on average. "
-        + (
-            f"The smallest fdr that would select something is {smallest:g} ({count} {_features(count)})."
-            if smallest < 1
-            else "No fdr below 1 would select anything."
-        )
-    )
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
 
 
 def assumptions_behind(

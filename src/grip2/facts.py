@@ -63,6 +63,16 @@ class CalibrationFacts:
 
 
 @dataclass(frozen=True)
+class LimitingUnit:
+    """A unit that is hard to tell from its own knockoff, which costs it power."""
+
+    name: str
+    correlation: float  # of its columns with their own knockoffs, the mean
+    resembles: str  # the other unit that it is most correlated with
+    resemblance: float  # the largest absolute correlation of a column of one with a column of the other
+
+
+@dataclass(frozen=True)
 class KnockoffQuality:
     """How much knockoffs resemble their originals: near 1 they cannot be told apart, and there is no power."""
 
@@ -72,6 +82,20 @@ class KnockoffQuality:
     n_low_power: int  # features with a correlation of at least 0.95
     verdict: str = ""  # "good", "usable" or "do not trust", from simulated responses; empty: not examined
     verdict_reasons: tuple[str, ...] = ()
+    unit_correlations: tuple[float, ...] = ()  # of every unit, in the order of the features: the mean over its columns
+    limiting: tuple[LimitingUnit, ...] = ()  # the largest correlations first
+    draws_copies: bool = True  # could the sampler draw several copies?
+
+
+@dataclass(frozen=True)
+class LassoComparison:
+    """What the lasso coefficient difference finds on the knockoffs of the first draw, one entry for every unit.
+
+    It selects the units with a q-value of at most the target rate.
+    """
+
+    W: tuple[float, ...]
+    q_values: tuple[float, ...]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The look of every figure: fonts, lines and colours, and how a figure becomes SVG or PNG.
 
-The only module that imports matplotlib, and only when something is drawn.
+Matplotlib is imported only when something is drawn.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ _STYLE: Any = {
 def new_figure(width: float, height: float, *, grid: bool = False) -> Iterator[Figure]:
     """An empty figure of a size in inches, to be filled inside the ``with`` block.
 
-    Made without pyplot, so it neither needs a display nor keeps figures alive.
+    Made without pyplot, so it neither needs a display nor keeps figures alive; notebooks show it all the same.
     """
     import matplotlib as mpl
-    from matplotlib.figure import Figure
+
+    from grip2.notebook_figure import NotebookFigure
 
     with mpl.rc_context({**_STYLE, "axes.grid": grid}):
-        yield Figure(figsize=(width, height), layout="constrained")
+        yield NotebookFigure(figsize=(width, height), layout="constrained")
 
 
 def to_svg(figure: Figure) -> str:

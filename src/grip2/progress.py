@@ -1,18 +1,73 @@
-"""Progress of a whole from the progress of its parts."""
+"""Progress of a whole from the progress of its parts, what is being done, and how long the rest will take."""
 
 from __future__ import annotations
 
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 # Called with (work done, work in all); statistics that finish at once need not call it. Returning False ends training early.
+# It may be called from other threads, but never by two at once.
 Progress = Callable[[int, int], bool | None]
+
+
+class PhasedProgress(ABC):
+    """Progress that is also told what is being done; what a function takes as `Progress` may be one."""
+
+    @abstractmethod
+    def __call__(self, done: int, total: int) -> bool | None:
+        """So much of the work is done."""
+
+    @abstractmethod
+    def phase(self, name: str, *, paced: bool = False) -> None:
+        """What begins now, as "fitting knockoffs". ``paced``: from here on the pace tells how long the rest will take."""
+
+
+def begin(progress: Progress | None, phase: str, *, paced: bool = False) -> None:
+    """Tell what begins now, where somebody wants to know."""
+    if isinstance(progress, PhasedProgress):
+        progress.phase(phase, paced=paced)
+
+
+class _Within(PhasedProgress):
+    """Progress of a part: phases go to the whole, as they are."""
+
+    def __init__(self, whole: Progress, report: Callable[[int, int], bool | None]) -> None:
+        self._whole = whole
+        self._report = report
+
+    def __call__(self, done: int, total: int) -> bool | None:
+        return self._report(done, total)
+
+    def phase(self, name: str, *, paced: bool = False) -> None:
+        begin(self._whole, name, paced=paced)
+
+
+class _AllOf(PhasedProgress):
+    """Several that want to know the same."""
+
+    def __init__(self, every: list[Progress]) -> None:
+        self._every = every
+
+    def __call__(self, done: int, total: int) -> bool | None:
+        return False if False in [each(done, total) for each in self._every] else None
+
+    def phase(self, name: str, *, paced: bool = False) -> None:
+        for each in self._every:
+            begin(each, name, paced=paced)
+
+
+def joined_progress(*several: Progress | None) -> Progress | None:
+    """One callback that tells all of them; None where there is none."""
+    every = [each for each in several if each is not None]
+    return _AllOf(every) if len(every) > 1 else next(iter(every), None)
 
 
 def share_progress(progress: Progress | None, part: int, parts: int) -> Progress | None:
     """The progress of one of several equal parts of a work, as progress of the whole."""
     if progress is None:
         return None
-    return lambda done, total: progress(part * total + done, parts * total)
+    return _Within(progress, lambda done, total: progress(part * total + done, parts * total))
 
 
 def split_progress(progress: Progress | None, *sizes: int) -> list[Progress | None]:
@@ -22,6 +77,39 @@ def split_progress(progress: Progress | None, *sizes: int) -> list[Progress | No
     whole = sum(sizes)
 
     def of_part(before: int, size: int) -> Progress:
-        return lambda done, total: progress(before + size * done // max(1, total), whole)
+        return _Within(progress, lambda done, total: progress(before + size * done // max(1, total), whole))
 
     return [of_part(sum(sizes[:k]), size) for k, size in enumerate(sizes)]
+
+
+def counted_progress(progress: Progress | None, steps: int) -> Callable[[], None]:
+    """To be called once after each of so many equal steps, by any thread."""
+    if progress is None:
+        return lambda: None
+    done, lock = 0, threading.Lock()
+
+    def step() -> None:
+        nonlocal done
+        with lock:
+            done += 1
+            progress(done, steps)
+
+    return step
+
+
+def seconds_left(elapsed: float, share_done: float) -> float | None:
+    """What is left if it goes on at the mean speed so far; None as long as that is a guess (5 s and 5 % of the work)."""
+    if elapsed < 5.0 or not 0.05 <= share_done <= 1.0:
+        return None
+    return elapsed * (1.0 - share_done) / share_done
+
+
+def time_in_words(seconds: float) -> str:
+    """ "40 s", "3 min", "2.5 h": no more digits than such an estimate deserves.
+
+    >>> [time_in_words(seconds) for seconds in (4, 43, 170, 5000)]
+    ['5 s', '45 s', '3 min', '1.4 h']
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds / 5)) * 5} s"
+    return f"{round(seconds / 60)} min" if seconds < 3600 else f"{seconds / 3600:.2g} h"

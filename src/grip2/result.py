@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 
 from grip2.errors import Grip2Error
-from grip2.facts import ColumnFacts, Facts, KnockoffQuality, LevelContrast, record_from
+from grip2.facts import ColumnFacts, Facts, KnockoffQuality, LassoComparison, LevelContrast, record_from
 from grip2.feature_effects import EffectDescription
 from grip2.filter import contrast
+from grip2.plain_text import short_name
+from grip2.result_views import ResultViews
 from grip2.symmetry import unshuffled
 
 # Of selection.json (docs/selection.schema.json); raised when a field changes its meaning or goes.
@@ -99,14 +101,14 @@ class Importance:
         return replace(self, scores=unshuffled(self.scores, order), surface=surface)
 
 
-@dataclass(frozen=True, eq=False)
-class SelectionResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectionResult(ResultViews):
     """A selection, everything it was derived from, and what its guarantee rests on.
 
     Every entry is one unit: a column, or a group of columns under one name (``groups``). ``knockoff`` is the importance of the
     strongest copy. With several knockoff draws ``W`` and the importances are means over the draws, for looking at; the
     selection itself comes from the averaged ``e_values``, ``threshold`` is the smallest selected e-value, and ``q_values`` are
-    those of e-BH.
+    those of e-BH. Methods that show it or select at another fdr are in `ResultViews`.
     """
 
     feature_names: tuple[str, ...]
@@ -131,6 +133,7 @@ class SelectionResult:
     seconds: float
     copies: int = 1  # knockoffs of every unit
     copies_reason: str = "given"
+    copies_limit: int | None = None  # the most that "auto" would draw from this table; None: not known
     e_values: np.ndarray | None = None  # with several draws
     frequency: np.ndarray | None = None  # with several draws: share of them that would select the unit by themselves
     groups: Mapping[str, Sequence[str]] = field(
@@ -139,7 +142,18 @@ class SelectionResult:
     columns: tuple[ColumnFacts, ...] = ()  # every column of the user's table, in its order
     level_contrasts: tuple[LevelContrast, ...] = ()  # of the selected categories
     effects: EffectDescription | None = None  # how the selected act, without an error guarantee; None: not described
+    lasso: LassoComparison | None = None  # on the same knockoffs; None: not compared
+    W_draws: np.ndarray | None = None  # (draws, units) W of every draw, with several
+    fitted_fdr: float | None = None  # of the fit, where `at` has chosen another fdr
     surface: Surface | None = None  # for the report; not part of the JSON
+    origin: SelectionResult | None = (
+        None  # the result of the fit, where `at` has chosen another fdr; not part of the JSON
+    )
+
+    @property
+    def n_draws(self) -> int:
+        """Knockoff draws that were combined."""
+        return int(self.settings.get("n_draws", 1)) if self.W_draws is None else len(self.W_draws)
 
     @property
     def selected(self) -> list[str]:
@@ -183,6 +197,8 @@ class SelectionResult:
             columns["e_value"] = self.e_values.tolist()
         if self.frequency is not None:
             columns["frequency"] = self.frequency.tolist()
+        if self.W_draws is not None:
+            columns["W_draws"] = self.W_draws.T.tolist()
         if self.groups:
             columns["stands_for"] = [list(self.groups.get(name, [name])) for name in self.feature_names]
         return {
@@ -193,6 +209,8 @@ class SelectionResult:
             "offset": self.offset,
             "copies": self.copies,
             "copies_reason": self.copies_reason,
+            "copies_limit": self.copies_limit,
+            "fitted_fdr": self.fitted_fdr,
             "threshold": None if np.isinf(self.threshold) else self.threshold,
             "reason": self.reason,
             "assumptions": list(self.assumptions),
@@ -205,6 +223,7 @@ class SelectionResult:
             "columns": [asdict(column) for column in self.columns],
             "level_contrasts": [asdict(contrast) for contrast in self.level_contrasts],
             "effects": None if self.effects is None else _plain(asdict(self.effects)),
+            "lasso": None if self.lasso is None else _plain(asdict(self.lasso)),
             "settings": _plain(self.settings),
             "task": self.task,
             "response": self.response,
@@ -244,10 +263,14 @@ class SelectionResult:
             columns=tuple(record_from(ColumnFacts, facts) for facts in content.get("columns", ())),
             level_contrasts=tuple(record_from(LevelContrast, facts) for facts in content.get("level_contrasts", ())),
             effects=None if content.get("effects") is None else record_from(EffectDescription, content["effects"]),
+            lasso=None if content.get("lasso") is None else record_from(LassoComparison, content["lasso"]),
             e_values=column("e_value") if has("e_value") else None,
             frequency=column("frequency") if has("frequency") else None,
             copies=content.get("copies", 1),
             copies_reason=content.get("copies_reason", "given"),
+            copies_limit=content.get("copies_limit"),
+            fitted_fdr=content.get("fitted_fdr"),
+            W_draws=column("W_draws").T if has("W_draws") else None,
             groups={feature["name"]: feature["stands_for"] for feature in features} if has("stands_for") else {},
             **{
                 name: content[name]
@@ -263,16 +286,28 @@ class SelectionResult:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        return cls.from_dict(json.loads(text))
+        """Bring back what `to_json` wrote; raises `Grip2Error` where the text is something else."""
+        try:
+            return cls.from_dict(json.loads(text))
+        except Grip2Error:
+            raise
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError) as error:
+            raise Grip2Error(
+                f"SelectionResult: expected the content of a selection.json, and it was changed or cut off "
+                f"({type(error).__name__}: {error}). Run the selection again."
+            ) from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SelectionResult) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
     def __str__(self) -> str:
         head = f"{len(self.selected)} of {len(self.feature_names)} features selected at fdr {self.fdr:g}"
-        names = ", ".join(self.selected[:20]) + (", ..." if len(self.selected) > 20 else "")
+        names = ", ".join(map(short_name, self.selected[:20])) + (", ..." if len(self.selected) > 20 else "")
         return f"{head}: {names}" if self.selected else f"{head}. {self.reason}"
 
 

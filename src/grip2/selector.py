@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.metadata
 import numbers
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from joblib import cpu_count
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
@@ -20,22 +23,31 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from grip2._random import RandomState, generator_from
 from grip2._validation import MIN_FEATURES, MIN_ROWS
-from grip2.copies import AUTOMATIC, CopiesChoice, check_copies, choose_copies
-from grip2.decision import decide
+from grip2.callbacks import CallbackSupport, FitTask, with_callbacks
+from grip2.copies import (
+    AUTOMATIC,
+    CopiesChoice,
+    ImpossibleRequestWarning,
+    check_copies,
+    choose_copies,
+    why_impossible,
+)
+from grip2.decision import Evidence
 from grip2.describe import describe_effects
-from grip2.draws import OneRowEach, draw_importances
-from grip2.errors import Grip2Error
+from grip2.draws import Drawn, OneRowEach, augmented, draw_importances
+from grip2.errors import Grip2Error, NothingSelected
 from grip2.explain import assumptions_behind, reason_for
-from grip2.facts import KnockoffQuality
 from grip2.filter import check_fdr
 from grip2.groups import Groups, NamedUnits
+from grip2.knockoff_quality import knockoff_quality
 from grip2.knockoffs import KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
+from grip2.lasso_beside import lasso_beside, lasso_comparison
 from grip2.level_contrasts import level_contrasts
-from grip2.progress import Progress
+from grip2.progress import Progress, begin, joined_progress, split_progress
 from grip2.registry import Registry
 from grip2.responses import Response, check_varies, response_from
-from grip2.result import Importance, SelectionResult
+from grip2.result import SelectionResult
 from grip2.statistics.base import Statistic
 from grip2.statistics.registry import STATISTICS
 from grip2.statistics.staged import Staged
@@ -45,13 +57,15 @@ from grip2.tables.sources import is_frame, take_columns
 
 # The sampler where none is named.
 DEFAULT_KNOCKOFFS = "auto"
-# Above this correlation with its knockoff a feature has next to no power.
-LOW_POWER_CORRELATION = 0.95
+# Time that parts of a fit take, where fitting knockoffs takes 1,000: a rough guess, for the progress bar.
+KNOCKOFFS_TIME, DESCRIPTION_TIME = 1_000, 300
+# What `transform` does where nothing is selected.
+WARN, ERROR, KEEP_ALL = "warn", "error", "keep_all"
 
 _REPORTED_PACKAGES = ("grip2", "jax", "numpy", "scipy", "scikit-learn")
 
 
-class KnockoffSelector(SelectorMixin, BaseEstimator):
+class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
     """Select the features that matter, with the false discovery rate controlled.
 
     Parameters
@@ -88,8 +102,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     n_jobs : int or None
         Processes for several draws; as in scikit-learn. Small networks train up to eight draws at once in one process.
     describe : bool
-        Describe how the selected features act (``result_.effects``): shares of variance, curves, interactions. It is done
-        after the selection, which it does not change, in about two seconds, and has no error guarantee.
+        Describe how the selected features act (``result_.effects``): shares of variance, curves, interactions; and what the
+        lasso finds on the knockoffs of the first draw (``result_.lasso``), unless the table is very large. It is done after
+        the selection, which it does not change, in about two seconds, and has no error guarantee.
+    empty : {"warn", "error", "keep_all"}
+        What ``transform`` does where nothing is selected, which is an answer but leaves the next step of a pipeline without
+        columns. "warn", as scikit-learn's own selectors: a table without columns, and a warning. "error": raises
+        `grip2.NothingSelected`, whose message says why and what would help. "keep_all": passes on all columns that took part,
+        with a warning; ``get_support`` marks them, ``result_.selected`` stays empty, and there is no guarantee about them.
 
     Attributes
     ----------
@@ -102,6 +122,45 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         The numbers that the table became, the role of every column, and every change made.
     units_ : NamedUnits
         The units, their names and their columns. ``get_support`` marks all columns of the selected units.
+    sampler_, response_, one_row_each_ : KnockoffSampler, Response, OneRowEach or None
+        The fitted sampler, the encoded response, and the clusters of rows, if any.
+
+    Notes
+    -----
+    A grid over ``fdr`` needs one fit: ``result_.at(fdr)`` is the result at another rate, and ``set_fdr(fdr)`` makes the
+    selector transform accordingly. `GridSearchCV` knows nothing of this and fits every value again.
+
+    With scikit-learn 1.9 or later, callbacks may be set: ``selector.set_callbacks(sklearn.callback.ProgressBar())``.
+
+    Examples
+    --------
+    Two levels from one fit:
+
+    >>> import numpy as np
+    >>> from grip2 import KnockoffSelector
+    >>> from grip2.knockoffs import GaussianKnockoffs
+    >>> from grip2.statistics import LassoCoefficient
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 12))
+    >>> y = X[:, :4] @ [2.0, 2.0, 2.0, 0.3] + rng.standard_normal(200)
+    >>> selector = KnockoffSelector(LassoCoefficient(), GaussianKnockoffs(), copies=5, random_state=0, describe=False)
+    >>> selector = selector.fit(X, y)
+    >>> for fdr in (0.05, 0.1):
+    ...     print(fdr, selector.set_fdr(fdr).transform(X).shape)
+    0.05 (200, 4)
+    0.1 (200, 4)
+
+    In a pipeline, an empty selection is an error that can be caught:
+
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from grip2 import NothingSelected
+    >>> strict = KnockoffSelector(LassoCoefficient(), GaussianKnockoffs(), random_state=0, describe=False, empty="error")
+    >>> try:
+    ...     make_pipeline(strict, LinearRegression()).fit(X, rng.standard_normal(200))
+    ... except NothingSelected as error:
+    ...     print(error)
+    KnockoffSelector: no column to pass on. Nothing was selected at fdr 0.1. ...
     """
 
     def __init__(
@@ -120,6 +179,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         random_state: RandomState = None,
         n_jobs: int | None = None,
         describe: bool = True,
+        empty: str = WARN,
     ) -> None:
         self.statistic = statistic
         self.knockoffs = knockoffs
@@ -134,7 +194,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.describe = describe
+        self.empty = empty
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -149,33 +211,49 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         ``X`` is a data frame (pandas, polars, pyarrow) with columns of any kind, an array, or a `grip2.tables.PreparedTable`.
         ``clusters`` (n,) labels rows that are not independent, such as several samples of one patient: every draw uses one
         row of each cluster, chosen at random.
-        ``progress`` is called with (work done, work in all) while models are fitted. ``executor`` runs several draws, on a
-        Dask cluster for example, instead of the ``n_jobs`` processes of this machine.
+        ``progress`` is called with (work done, work in all), never by two threads at once; a `grip2.progress.PhasedProgress` is
+        also told what is being done. ``executor`` runs several draws, on a Dask cluster for example, instead of the ``n_jobs``
+        processes of this machine.
         """
         began = time.perf_counter()
         self._check_parameters()
+        self.statistic_ = statistic = self._statistic()
+        task = FitTask(self, X, y)
+        progress = joined_progress(progress, task.progress())
+        of_knockoffs, of_draws, of_description = split_progress(progress, *self._times(statistic))
+        begin(progress, "checking the table")
         table, response, rows = self._checked_data(X, y, clusters)
         self.table_, self.units_ = table, table.units
+        self.response_, self.one_row_each_ = response, rows
         check_units(self.units_, type(self).__name__)
         rng = generator_from(self.random_state)
-        statistic = self._statistic()
         self.sampler_ = sampler = self._sampler()
         self.n_rows_ = len(response)
-        X, response = self._augmented(sampler, table.X, response, rng)
+        X, response = augmented(sampler, table.X, response, rng, type(self).__name__)
         units = self.units_.units
         groups = None if units.all_single else units
         if groups is not None or self.copies not in (1, AUTOMATIC):
             sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else int(self.copies), groups=groups)
-        sampler.fit(X, **_given(groups=groups, categories=table.categories or None))
-        copies = choose_copies(
+        choose = partial(
+            choose_copies,
             self.copies,
             fdr=self.fdr,
             n_rows=len(X),
             n_columns=X.shape[1],
             draws_copies=sampler.draws_copies,
-            possible=partial(_can_draw, sampler),
         )
-        importances = draw_importances(
+        if self.offset == 1:
+            why = why_impossible(self.fdr, choose().copies, len(units), draws_copies=sampler.draws_copies)
+            if why:
+                warnings.warn(f"{type(self).__name__}: {why}", ImpossibleRequestWarning, stacklevel=3)
+        begin(progress, "fitting knockoffs")
+        reported = of_knockoffs if sampler.reports_progress else None
+        sampler.fit(X, **_given(groups=groups, categories=table.categories or None, progress=reported))
+        copies = choose(possible=partial(_can_draw, sampler))
+        _finish(of_knockoffs)
+        begin(progress, "measuring importance", paced=True)
+        apart = copy.deepcopy(rng)  # what is scored beside the statistic must not move its random numbers
+        drawn = draw_importances(
             statistic,
             sampler,
             X,
@@ -186,27 +264,59 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             rngs=rng.spawn(self.n_draws),
             n_jobs=self.n_jobs,
             executor=executor,
-            progress=progress,
+            progress=of_draws,
+            beside=lasso_beside(statistic, response, X.shape, copies.copies, apart) if self.describe else None,
         )
-        self.result_ = self._result(importances, statistic, sampler, response, rows, copies, began)
+        _finish(of_draws)
+        self.result_ = self._result(drawn, statistic, sampler, response, rows, copies, began)
         if self.describe:
+            begin(progress, "describing the selected features")
             effects = describe_effects(
-                table, response, self.result_.selected_mask, self.result_.W, sampler=sampler, one_row_each=rows, rng=rng
+                table,
+                response,
+                self.result_.selected_mask,
+                self.result_.W,
+                sampler=sampler,
+                one_row_each=rows,
+                rng=rng,
+                progress=of_description,
             )
             self.result_ = replace(self.result_, effects=effects, seconds=time.perf_counter() - began)
         self.W_ = self.result_.W
         self.q_values_ = self.result_.q_values
         self.threshold_ = self.result_.threshold
+        _finish(of_description)
+        task.end()
         return self
+
+    def set_fdr(self, fdr: float) -> Self:
+        """Select at another ``fdr`` without fitting again: ``result_`` becomes ``result_.at(fdr)``, and the rest follows."""
+        check_is_fitted(self)
+        self.result_ = self.result_.at(fdr)
+        self.fdr, self.threshold_ = fdr, self.result_.threshold
+        return self
+
+    def _times(self, statistic: Statistic) -> tuple[int, int, int]:
+        """How long knockoffs, draws and the description take, relative to each other."""
+        workers = 1 if self.n_jobs is None else self.n_jobs if self.n_jobs > 0 else cpu_count()
+        rounds = -(-int(self.n_draws) // min(int(self.n_draws), int(workers)))
+        of_draws = KNOCKOFFS_TIME * statistic.relative_time * rounds
+        return KNOCKOFFS_TIME, of_draws, DESCRIPTION_TIME if self.describe else 1
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)
         unit = self.table_.unit_of_variables()
-        return np.asarray((unit >= 0) & self.result_.selected_mask[unit])
+        selected = self.result_.selected_mask
+        if self.empty == KEEP_ALL and not selected.any():
+            selected = np.ones_like(selected)
+        return np.asarray((unit >= 0) & selected[unit])
 
     def transform(self, X: Any) -> Any:
-        """The selected columns of ``X``, with their names and types where ``set_output`` asks for frames of its library."""
-        check_is_fitted(self)
+        """The selected columns of ``X``, with their names and types where ``set_output`` asks for frames of its library.
+
+        Where nothing is selected, ``empty`` says what happens.
+        """
+        self._check_not_empty()
         wanted = _get_output_config("transform", estimator=self)["dense"]
         try:
             if wanted != "default" and is_frame(X):
@@ -219,6 +329,19 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             told = f"{type(self).__name__}: {str(error).strip()} Pass the table that fit has seen, or new rows of it."
             raise Grip2Error(told) from None
 
+    def _check_not_empty(self) -> None:
+        check_is_fitted(self)
+        if self.empty == WARN or self.result_.selected_mask.any():
+            return
+        who = type(self).__name__
+        if self.empty == ERROR:
+            raise NothingSelected(f"{who}: no column to pass on. {self.result_.reason}")
+        warnings.warn(
+            f"{who}: nothing was selected, and all {int(self._get_support_mask().sum())} columns are passed on "
+            f"(empty={KEEP_ALL!r}); no error rate is controlled for them. {self.result_.reason}",
+            stacklevel=3,
+        )
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -226,21 +349,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             self.missing == "draw" and getattr(self._sampler_class(), "completes", False)
         )
         return tags
-
-    def _augmented(
-        self, sampler: KnockoffSampler, X: np.ndarray, response: Response, rng: np.random.Generator
-    ) -> tuple[np.ndarray, Response]:
-        """Rows added where a sampler needs more than there are; they carry Gaussian noise for y."""
-        needed = sampler.rows_needed(X.shape[1])
-        if len(X) >= needed:
-            return X, response
-        if not (sampler.augments_rows and response.gaussian_noise):
-            raise Grip2Error(
-                f"{type(self).__name__}: {type(sampler).__name__} of {X.shape[1]} features needs at least {needed} rows for "
-                f"{response.noun}, got {len(X)}. Use CopulaKnockoffs."
-            )
-        X, y = sampler.augment_rows(X, response.y, rng=rng)
-        return X, response.encode(y, type(self).__name__)
 
     def _sampler_class(self) -> type[KnockoffSampler]:
         """The class of the sampler; before ``fit`` has checked it, of whatever was given for one."""
@@ -278,6 +386,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             raise Grip2Error(f"{who}: n_jobs must be a whole number other than 0, or None, got {self.n_jobs!r}.")
         if not isinstance(self.describe, bool | np.bool_):
             raise Grip2Error(f"{who}: describe must be True or False, got {self.describe!r}.")
+        if self.empty not in (WARN, ERROR, KEEP_ALL):
+            raise Grip2Error(f"{who}: empty must be {WARN!r}, {ERROR!r} or {KEEP_ALL!r}, got {self.empty!r}.")
         if self.n_draws > 1 and self.offset != 1:
             raise Grip2Error(f"{who}: several draws are combined by e-values, which need offset=1.")
         if self.columns is not None and not isinstance(self.columns, Mapping):
@@ -311,7 +421,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     def _result(
         self,
-        importances: Sequence[Importance],
+        drawn: Drawn,
         statistic: Statistic,
         sampler: KnockoffSampler,
         response: Response,
@@ -319,11 +429,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         choice: CopiesChoice,
         began: float,
     ) -> SelectionResult:
-        decision = decide(importances, fdr=self.fdr, offset=self.offset)
-        copies, quality = choice.copies, _quality(sampler, choice.copies, judged=rows is None)
+        importances, copies = drawn.importances, choice.copies
+        evidence = Evidence.of(importances, offset=self.offset)
+        decision = evidence.decide(self.fdr)
+        names, units = self.units_.names, self.units_.units
+        quality = knockoff_quality(sampler, copies, units=units, names=names, judged=rows is None)
         seed, added = self.random_state, len(response) - self.n_rows_
         return SelectionResult(
-            feature_names=self.units_.names,
+            feature_names=names,
             W=decision.W,
             q_values=decision.q_values,
             selected_mask=decision.selected,
@@ -340,6 +453,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 copies=copies,
                 draws_copies=sampler.draws_copies,
                 own_correlation=quality.mean_correlation,
+                correlations=quality.unit_correlations,
+                names=names,
+                explained=max((stage.held_out_share for stage in importances[0].facts.stages), default=None),
             ),
             assumptions=tuple(
                 assumptions_behind(
@@ -348,7 +464,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                     response,
                     self.offset,
                     copies=copies,
-                    grouped=not self.units_.units.all_single,
+                    grouped=not units.all_single,
                     n_added=added,
                     n_clusters=0 if rows is None else len(rows),
                 )
@@ -364,11 +480,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             seconds=time.perf_counter() - began,
             copies=copies,
             copies_reason=choice.reason,
+            copies_limit=choice.limit,
+            W_draws=np.array(evidence.draws) if len(evidence.draws) > 1 else None,
             e_values=decision.e_values,
             frequency=decision.frequency,
             groups=self.table_.stands_for(),
             columns=tuple(variable.facts() for variable in self.table_.variables),
             level_contrasts=level_contrasts(self.table_, response, decision.selected) if not added else (),
+            lasso=lasso_comparison(drawn.beside, self.offset),
             surface=importances[0].surface,
         )
 
@@ -378,7 +497,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             "knockoffs": {"name": type(sampler).__name__, **_short(sampler.get_params(deep=False))},
             "copies": self.copies if self.copies == AUTOMATIC else int(self.copies),
             "n_draws": int(self.n_draws),
+            "call": self._call(),
         }
+
+    def _call(self) -> str:
+        """The selector as Python writes it, with what differs from the defaults; without what changes no numbers."""
+        seed = self.random_state if isinstance(self.random_state, numbers.Integral) else None
+        plain = clone(self).set_params(n_jobs=None, describe=True, random_state=seed)
+        return " ".join(repr(plain).split())
 
 
 def select(
@@ -409,6 +535,12 @@ def check_part(part: Any, name: str, base: type, names: Registry, example: str, 
     )
 
 
+def _finish(part: Progress | None) -> None:
+    """Report a part of the work as done, also where those who did it have reported nothing."""
+    if part is not None:
+        part(1, 1)
+
+
 def _given(**arguments: Any) -> dict[str, Any]:
     """The arguments that are not None, so that samplers of users that know nothing of groups can be fitted."""
     return {name: value for name, value in arguments.items() if value is not None}
@@ -429,20 +561,6 @@ def check_units(named: NamedUnits, who: str) -> None:
             f"{who}: at least {MIN_FEATURES} units are needed, but groups put all columns into {named.names[0]!r}: a false "
             "discovery rate over a single unit says nothing."
         )
-
-
-def _quality(sampler: KnockoffSampler, copies: int, *, judged: bool) -> KnockoffQuality:
-    """Correlation of every column with its own knockoff, ``1 - S_jj / Sigma_jj``, in the space where the sampler works."""
-    correlation = sampler.own_correlation(copies)
-    verdict = sampler.verdict() if judged else None  # on rows that belong together a simulation says nothing
-    return KnockoffQuality(
-        sampler=type(sampler).__name__,
-        mean_correlation=float(correlation.mean()),
-        largest_correlation=float(correlation.max()),
-        n_low_power=int(np.sum(correlation >= LOW_POWER_CORRELATION)),
-        verdict=verdict.verdict if verdict else "",
-        verdict_reasons=verdict.reasons if verdict else (),
-    )
 
 
 def _short(settings: Mapping[str, Any]) -> dict[str, Any]:

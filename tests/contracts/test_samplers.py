@@ -49,7 +49,9 @@ def test_shapes_and_no_mutation(Sampler, X):
     X.setflags(write=False)
     sampler = Sampler()
     settings = repr(sampler.get_params())
+    the_users = str(np.random.get_state())  # noqa: NPY002  (NumPy's global generator is not ours to advance)
     Xk = sampler.fit(X).sample(X, rng=RNG(1))
+    assert str(np.random.get_state()) == the_users  # noqa: NPY002
     assert Xk.shape == X.shape
     assert Xk.dtype == X.dtype
     assert np.isfinite(Xk).all()

@@ -120,7 +120,9 @@ def test_shapes_no_mutation_and_a_generator_that_advances(name):
         array.setflags(write=False)
     statistic, rng = statistic_for(name), np.random.default_rng(1)
     settings, state = repr(statistic.get_params()), str(rng.bit_generator.state)
+    the_users = str(np.random.get_state())  # noqa: NPY002  (NumPy's global generator is not ours to advance)
     found = statistic.importance(X, Xk, y, rng=rng)
+    assert str(np.random.get_state()) == the_users  # noqa: NPY002
     assert found.original.shape == found.knockoff.shape == found.W.shape == (4,)
     assert np.isfinite(found.W).all()
     assert (found.original >= 0).all()

@@ -141,8 +141,10 @@ def server(monkeypatch):
 
     class Handler(BaseHTTPRequestHandler):
         content: bytes = b""
+        requests = 0
 
         def do_GET(self):
+            type(self).requests += 1
             self.send_response(200)
             self.end_headers()
             self.wfile.write(self.content)
@@ -177,9 +179,35 @@ def test_download_is_kept(server, tmp_path):
     home = tmp_path / "home"
     (home / "hiv").mkdir(parents=True)
     (home / "hiv" / "NRTI_TSM.txt").write_text("41\tL\n")
-    assert load_hiv("3TC", "NRTI", data_home=home).X.shape == (6, 5)
+    with pytest.warns(UserWarning, match="No checksum of this file is published"):
+        assert load_hiv("3TC", "NRTI", data_home=home).X.shape == (6, 5)
     server.content = b"gone"
     assert load_hiv("3TC", "NRTI", data_home=home).X.shape == (6, 5)
+    file = home / "hiv" / "NRTI_DATA.txt"
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(DataFileError, match="changed or truncated"):
+        load_hiv("3TC", "NRTI", data_home=home)
+
+
+@pytest.mark.parametrize("content", [b"<html>moved</html>", b"", b"SeqID\tP1\n1\tA\n", b"\x00\xff\xfe"])
+def test_a_download_without_a_checksum_is_checked_for_its_content(server, tmp_path, content):
+    server.content = content
+    with pytest.raises(DataFileError, match="not the published file"):
+        load_hiv("3TC", "NRTI", data_home=tmp_path)
+    assert not list(tmp_path.rglob("*DATA*"))
+
+
+def test_a_failed_download_is_not_tried_again_at_once(server, tmp_path):
+    server.content = b"<html>moved</html>"
+    messages = []
+    for _ in range(3):
+        with pytest.raises(DataFileError) as error:
+            load_hiv("3TC", "NRTI", data_home=tmp_path)
+        messages.append(str(error.value))
+    assert server.requests == 1
+    assert len(set(messages)) == 1
+    write_class(tmp_path, CELLS, FOLD)  # a file that somebody puts there is found at once
+    assert load_hiv("3TC", "NRTI", data_home=tmp_path).X.shape == (6, 5)
 
 
 def test_unreachable_publisher(monkeypatch, tmp_path):

@@ -10,6 +10,7 @@ from grip2.filter import knockoff_threshold
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.metrics import power
 from grip2.statistics import GRIP1, GRIP2, EffectPosterior, GRIP1a, GroupLasso, Staged
+from grip2.statistics.staged import FIRST_STAGE_STEPS
 from grip2.units import Units
 
 FAMILY = [GRIP2, GRIP1, GRIP1a, GroupLasso]
@@ -170,14 +171,22 @@ def test_default_finds_a_signal_linear_methods_cannot_see():
 
 @pytest.mark.parametrize(("staged", "rehearsals"), [(False, 1), (True, 2)])
 def test_progress_covers_calibration(staged, rehearsals):
-    """One rehearsal of the network alone; of `Staged` two, of what is left and of the whole response; then the run itself."""
+    """One rehearsal of the network alone; of `Staged` two, of what is left and of the whole response; then the run itself.
+
+    Before the network of `Staged` comes its first stage, which reports every round of its chains.
+    """
     X, Xk, y = data(n=60)
     seen = []
     network = GRIP2(hidden=4, depth=1, steps=300, batch_size=None)
     statistic = Staged(network=network) if staged else network
     statistic.importance(X, Xk, y, rng=np.random.default_rng(0), progress=lambda *at: seen.append(at))
-    total = 300 * (rehearsals + 1)
-    assert seen == [(done, total) for done in range(300, total + 1, 300)]
+    before = FIRST_STAGE_STEPS if staged else 0
+    total = before + 300 * (rehearsals + 1)
+    of_network = [at for at in seen if at[0] > before]
+    assert of_network == [(before + done, total) for done in range(300, total - before + 1, 300)]
+    of_first = [done for done, _ in seen if done <= before]
+    assert of_first == sorted(of_first)
+    assert (len(of_first) > 50) == staged
 
 
 @pytest.mark.filterwarnings("ignore:.*classes with fewer than 5 rows:UserWarning")

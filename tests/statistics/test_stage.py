@@ -111,7 +111,7 @@ def test_the_whole_fit_has_the_share_of_the_rehearsal():
     class Scripted(Stage):
         stage_name, stage_explains = "scripted", "nothing"
 
-        def fit_stage(self, Z, layout, response, *, rng, fit_rows=None):
+        def fit_stage(self, Z, layout, response, *, rng, fit_rows=None, progress=None):
             calls.append(fit_rows)
             return a_fit(response, scale=0.5 if fit_rows is not None else 0.1)
 

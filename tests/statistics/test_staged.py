@@ -274,15 +274,16 @@ def test_progress_moves_all_the_time(monkeypatch, omega):
     seen = []
     statistic = Staged(network=GRIP2(omega, hidden=4, depth=1, steps=128))
     statistic.importance(X, Xk, y, rng=RNG(0), progress=lambda done, total: seen.append(done / total))
-    assert len(seen) >= 8
-    assert min(np.diff(seen)) > 0
+    assert len(seen) >= 50
+    assert min(np.diff(seen)) >= 0
+    assert max(np.diff([0, *seen])) < 0.25
     assert seen[-1] == 1
 
 
 class RecordedEffects(EffectPosterior):
     """`EffectPosterior` that keeps its fits."""
 
-    def fit_stage(self, Z, layout, response, *, rng, fit_rows=None):
+    def fit_stage(self, Z, layout, response, *, rng, fit_rows=None, progress=None):
         fit = super().fit_stage(Z, layout, response, rng=rng, fit_rows=fit_rows)
         FITS.append((fit_rows, fit))
         return fit

@@ -11,6 +11,7 @@ from rich.text import Text
 from grip2._output import OutputFolder
 from grip2.commands.console import notice, output
 from grip2.commands.table import LoadedTable, TableOptions, TargetOptions, look, shortened
+from grip2.plain_text import spreadsheet_csv, visible_line
 from grip2.tables.records import Variable, error_of
 
 HEADINGS = ("column", "role", "why", "missing", "values", "what is done")
@@ -28,7 +29,7 @@ def run(options: TableOptions, target: TargetOptions, *, out: Path | None, force
         notice(line)
     if out is not None:
         with OutputFolder(out.parent, (out.name,), force=force) as folder:
-            folder.write({out.name: pd.DataFrame(rows, columns=list(HEADINGS)).to_csv(index=False)})
+            folder.write({out.name: spreadsheet_csv(pd.DataFrame(rows, columns=list(HEADINGS)))})
     if problems:
         raise error_of(problems, str(options.path))
     return loaded
@@ -45,5 +46,5 @@ def _table(rows: list[tuple[str, str, str, str, str, str]], loaded: LoadedTable)
     for heading in HEADINGS:
         table.add_column(heading, overflow="fold", justify="right" if heading == "missing" else "left")
     for row in rows[:MAX_ROWS]:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(visible_line(cell)) for cell in row))
     return table

@@ -1,103 +1,51 @@
-"""Terminal output: progress while a command works, notices, and the selection at the end."""
+"""Terminal output: notices while a command works, and the selection at the end."""
 
 from __future__ import annotations
 
-import signal
-import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from grip2.commands.wording import in_command_words
-from grip2.progress import Progress as ProgressCallback
+from grip2.plain_text import visible, visible_line
 from grip2.report.effect_panels import percent
 from grip2.result import SelectionResult
 
 MAX_ROWS_SHOWN = 40
-# A first Ctrl-C waits so long for a place where it is safe to stop.
-PATIENCE_SECONDS = 5.0
 
-Handler = Callable[[int, object], None]
+
+class SafeConsole(Console):
+    """A console that shows control characters of texts, such as escape sequences in names of columns, and obeys none."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(visible(each) if isinstance(each, str) else each for each in objects), **options)
+
 
 # Results go to standard output, progress and notices to standard error.
-output = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
-
-
-@contextmanager
-def progress_bar(label: str) -> Iterator[ProgressCallback]:
-    """A progress bar on standard error, as a callback for statistics."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(),
-    )
-    quiet = not errors.is_terminal
-    with Progress(*columns, console=errors, transient=True, disable=quiet) as bar, _remembered_interrupt() as check:
-        task = bar.add_task(label, total=None)
-
-        def update(done: int, total: int) -> None:
-            check()
-            bar.update(task, completed=done, total=total)
-
-        yield update
-
-
-@contextmanager
-def _remembered_interrupt() -> Iterator[Callable[[], None]]:
-    """Ctrl-C that is neither lost nor fatal: inside a callback of the compiler it would be swallowed, or crash the process.
-
-    So the first one is only remembered, and ``check`` raises it. Where nothing is checked for some seconds, or at a second
-    Ctrl-C, it is raised wherever the program is.
-    """
-    struck = False
-
-    def remember(number: int, frame: object) -> None:
-        nonlocal struck
-        if struck or not hasattr(signal, "setitimer"):
-            raise KeyboardInterrupt
-        struck = True
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS)
-
-    def give_up(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    def check() -> None:
-        if struck:
-            raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield check
-        return
-    before = {number: signal.signal(number, handler) for number, handler in _handlers(remember, give_up).items()}
-    try:
-        yield check
-        check()
-    finally:
-        if struck and hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _handlers(interrupt: Handler, alarm: Handler) -> dict[signal.Signals, Handler]:
-    return {signal.SIGINT: interrupt} | ({signal.SIGALRM: alarm} if hasattr(signal, "SIGALRM") else {})
+output = SafeConsole(highlight=False)
+errors = SafeConsole(stderr=True, highlight=False)
 
 
 @contextmanager
 def warnings_as_notices() -> Iterator[None]:
-    """Show each warning of the library once, as a notice of one line."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Show each warning of the library once, as a notice of one line, when it is raised."""
+    told: set[str] = set()
+
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = in_command_words(str(message))
+        if text not in told:
+            told.add(text)
+            notice(text)
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = tell
         yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        notice(in_command_words(message))
 
 
 def notice(text: str) -> None:
@@ -110,6 +58,8 @@ def show_selection(result: SelectionResult) -> None:
     if result.selected:
         output.print(_selection_table(result))
     output.print(result.reason, markup=False)
+    if result.selected:
+        output.print("W orders the evidence; it is not the size of an effect.", markup=False)
     if result.effects is not None and result.effects.features:
         output.print(
             "Direction and share of the response's variance: a description without an error guarantee.", markup=False
@@ -127,22 +77,22 @@ def _selection_table(result: SelectionResult) -> Table:
         title=f"{len(frame)} of {len(result.W)} features selected at fdr {result.fdr:g}", title_justify="left"
     )
     table.add_column("feature", overflow="fold")
-    of_knockoff = "of its knockoff" if result.copies == 1 else "of its best knockoff"
-    for heading in ("W", "q-value", *(["e-value", "in draws"] if with_e else ["importance", of_knockoff])):
-        table.add_column(heading, justify="right")
     effects = {} if result.effects is None else {effect.name: effect for effect in result.effects}
     if effects:
         table.add_column("direction", overflow="fold")
         table.add_column("share", justify="right")
+    for heading in ("q-value", *(["in draws", "e-value"] if with_e else []), "W"):
+        table.add_column(heading, justify="right")
     for row in frame.head(MAX_ROWS_SHOWN).to_dict("records"):
-        last = (
-            [f"{row['e_value']:.3g}", f"{row['frequency']:.0%}"]
-            if with_e
-            else [f"{row['original']:.4g}", f"{row['knockoff']:.4g}"]
-        )
         effect = effects.get(row["name"])
-        acts = [effect.direction, percent(effect.share)] if effect is not None else []
-        table.add_row(Text(str(row["name"])), f"{row['W']:.4g}", f"{row['q_value']:.3g}", *last, *acts)
+        acts = ["", ""] if effect is None else [effect.direction, percent(effect.share)]
+        table.add_row(
+            Text(visible_line(str(row["name"]))),
+            *(acts if effects else []),
+            f"{row['q_value']:.3g}",
+            *([f"{row['frequency']:.0%}", f"{row['e_value']:.3g}"] if with_e else []),
+            f"{row['W']:.4g}",
+        )
     if len(frame) > MAX_ROWS_SHOWN:
         table.caption = f"and {len(frame) - MAX_ROWS_SHOWN} more in selection.csv"
     return table

@@ -9,8 +9,9 @@ import pandas as pd
 from rich.table import Table
 
 from grip2._output import OutputFolder
-from grip2.commands.console import output, progress_bar, show_selection
+from grip2.commands.console import output, show_selection
 from grip2.commands.names import DEFAULT_STATISTIC
+from grip2.commands.progress_display import progress_display
 from grip2.commands.select import FILES, result_files
 from grip2.datasets import make_hidden_interactions
 from grip2.knockoffs import GaussianKnockoffs
@@ -22,10 +23,11 @@ from grip2.statistics.lasso_coefficient import LassoCoefficient
 from grip2.statistics.registry import STATISTICS
 
 FDR = 0.1
+TITLE = "Demo: a signal that linear methods cannot detect"
 OURS = STATISTICS.entry(DEFAULT_STATISTIC).title
 
 
-def run(out: Path, *, seed: int, force: bool) -> None:
+def run(out: Path, *, seed: int, force: bool, command: str = "") -> None:
     made = make_hidden_interactions(random_state=seed)
     n, p = made.X.shape
     names = [f"x{j + 1:03d}" for j in range(p)]
@@ -47,9 +49,11 @@ def run(out: Path, *, seed: int, force: bool) -> None:
             f"Generated data: the response depends on {len(truth)} features, through absolute values and products. "
             + " ".join(_sentence(label, result, truth) for label, result in results.items()),
         )
-        files = result_files(results[OURS], title="Demo: a signal that linear methods cannot detect", notes=notes)
-        folder.write({**files, "data.csv": X.assign(y=made.y).round(6).to_csv(index=False)})
-    show_selection(results[OURS])
+        files = result_files(results[OURS], title=TITLE, notes=notes, command=command)
+        try:
+            folder.write({**files, "data.csv": X.assign(y=made.y).round(6).to_csv(index=False)})
+        finally:
+            show_selection(results[OURS])
     output.print(table)
     output.print(
         f"Report: {out / 'report.html'}\nTry it yourself: grip2 select {out / 'data.csv'} --target y --out my-selection",
@@ -61,7 +65,7 @@ def _select(
     label: str, statistic: Statistic, sampler: GaussianKnockoffs, X: pd.DataFrame, y: np.ndarray, seed: int
 ) -> SelectionResult:
     selector = KnockoffSelector(statistic, sampler, fdr=FDR, random_state=seed)
-    with progress_bar(label) as progress:
+    with progress_display(label) as progress:
         return selector.fit(X, y, progress=progress).result_
 
 

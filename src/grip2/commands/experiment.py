@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from grip2.commands.console import errors, notice, output
+from grip2 import stopping
+from grip2.commands.console import notice, output
+from grip2.commands.trials_bar import trials_bar
+from grip2.errors import Grip2Error
+from grip2.experiments.loop import Progress
 from grip2.experiments.methods import check_methods
 from grip2.experiments.plan import Plan, load_plan
 from grip2.experiments.plan_file import parse_plan
-from grip2.experiments.run import Progress, run_plan, state
+from grip2.experiments.run import run_plan, state
 from grip2.experiments.store import Store
 from grip2.experiments.workers import open_workers
 
@@ -38,11 +38,12 @@ def run(
     plan = load_plan(experiment, quick=quick)
     wanted = plan.restricted(trials=trials, methods=methods)
     check_methods(plan)
-    folder = out or Path(f"grip2-{plan.name}")
+    folder = out or _folder_of(plan)
+    stopping.say_when_stopped(f"stopped; finished trials are kept in {folder}. Run the same command to go on.")
     with Store(folder) as store, open_workers(jobs, scheduler, threads) as workers:
         store.begin_run(plan.name, plan.text, {"trials": trials, "methods": methods, "workers": workers.capacity})
         try:
-            with _bar(plan.name) as report:
+            with trials_bar(plan.name) as report:
                 end = run_plan(
                     wanted,
                     store,
@@ -55,7 +56,7 @@ def run(
         except KeyboardInterrupt:
             kept = state(wanted, store).done
             notice(f"stopped; {kept} finished trials are kept in {folder}. Run the same command to go on.")
-            raise SystemExit(130) from None
+            raise SystemExit(stopping.exit_code()) from None
         _tell_failures(store, end)
     output.print(
         f"{end.done} of {end.total} trials of {plan.name} in {folder}\nTables and figures: grip2 experiment report {folder}",
@@ -64,6 +65,14 @@ def run(
     if end.failed:
         notice(f"{end.failed} trials failed; look at the errors above, then try --retry-failed.")
         raise SystemExit(1)
+
+
+def _folder_of(plan: Plan) -> Path:
+    """Where the trials of a plan go unless told: below the present folder, whatever the plan's name."""
+    folder = Path(f"grip2-{plan.name}")
+    if len(folder.parts) != 1 or "\\" in plan.name:
+        raise Grip2Error(f"the plan's name must not hold a path, got {plan.name!r}. Change it, or give --out.")
+    return folder
 
 
 def status(folder: Path) -> None:
@@ -95,27 +104,6 @@ def stored_plan(store: Store, *, methods: bool = True) -> Plan:
     text, options = store.last_run()
     plan = parse_plan(text, str(store.path.parent))
     return plan.restricted(trials=options["trials"], methods=options["methods"] if methods else None)
-
-
-@contextmanager
-def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[failures]}", style="red"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    # Trials may take minutes each: an estimate needs a longer memory than rich's half minute.
-    with Bar(*columns, console=errors, speed_estimate_period=3600) as bar:
-        task = bar.add_task(label, total=None, failures="")
-
-        def update(progress: Progress) -> None:
-            failures = f"{progress.failed} failed" if progress.failed else ""
-            bar.update(task, completed=progress.done + progress.failed, total=progress.total, failures=failures)
-
-        yield update
 
 
 def _status_table(plan: Plan, store: Store) -> tuple[Table, float, int]:

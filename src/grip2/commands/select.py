@@ -10,11 +10,13 @@ from pathlib import Path
 
 from grip2._output import OutputFolder
 from grip2.commands.choices import Choices
-from grip2.commands.console import notice, output, progress_bar, show_selection, warnings_as_notices
+from grip2.commands.console import notice, output, show_selection, warnings_as_notices
+from grip2.commands.progress_display import progress_display
 from grip2.commands.table import TableOptions, TargetOptions, load, prepared, tell
 from grip2.copies import AUTOMATIC
 from grip2.experiments.workers import open_workers
 from grip2.filter import check_fdr
+from grip2.plain_text import spreadsheet_csv, visible_line
 from grip2.report import selection_page
 from grip2.responses.recognition import check_task
 from grip2.result import SelectionResult
@@ -38,11 +40,42 @@ class SelectionOptions:
 
 
 def run(
-    table: TableOptions, target: TargetOptions, out: Path, choices: Choices, options: SelectionOptions, *, force: bool
+    table: TableOptions,
+    target: TargetOptions,
+    out: Path,
+    choices: Choices,
+    options: SelectionOptions,
+    *,
+    force: bool,
+    command: str = "",
 ) -> SelectionResult:
+    selector = selector_of(choices, options)
+    with OutputFolder(out, FILES, force=force) as folder:
+        with warnings_as_notices(), progress_display("selecting") as progress, _executor(options) as executor:
+            progress.before(f"reading {visible_line(table.path.name)}")
+            loaded = load(table, target)
+            tell(loaded)
+            progress.before("preparing the table")
+            X, left_out = prepared(loaded, table)
+            result = selector.fit(X, loaded.y, clusters=loaded.clusters, progress=progress, executor=executor).result_
+            if left_out:
+                result = replace(result, groups={**result.groups, **left_out})
+        notice(f"{target.target} is taken for {result.response}")
+        notice(f"knockoff copies of every feature: {result.copies} ({result.copies_reason})")
+        title = f"{table.path.name}: what explains {target.target}?"
+        try:
+            folder.write(result_files(result, title=title, changes=loaded.notices, command=command))
+        finally:
+            show_selection(result)  # also where the disk is full: it may have taken hours
+    output.print(f"Report: {out / 'report.html'}", markup=False)
+    return result
+
+
+def selector_of(choices: Choices, options: SelectionOptions) -> KnockoffSelector:
+    """The selector that the words of the command line describe."""
     check_fdr(options.fdr)
     check_task(options.task, "--task")
-    selector = KnockoffSelector(
+    return KnockoffSelector(
         choices.statistic,
         choices.sampler,
         fdr=options.fdr,
@@ -53,21 +86,6 @@ def run(
         random_state=options.seed,
         n_jobs=options.jobs,
     )
-    with OutputFolder(out, FILES, force=force) as folder:
-        loaded = load(table, target)
-        tell(loaded)
-        with warnings_as_notices(), progress_bar("selecting") as progress, _executor(options) as executor:
-            X, left_out = prepared(loaded, table)
-            result = selector.fit(X, loaded.y, clusters=loaded.clusters, progress=progress, executor=executor).result_
-            if left_out:
-                result = replace(result, groups={**result.groups, **left_out})
-        notice(f"{target.target} is taken for {result.response}")
-        notice(f"knockoff copies of every feature: {result.copies} ({result.copies_reason})")
-        title = f"{table.path.name}: what explains {target.target}?"
-        folder.write(result_files(result, title=title, changes=loaded.notices))
-    show_selection(result)
-    output.print(f"Report: {out / 'report.html'}", markup=False)
-    return result
 
 
 @contextmanager
@@ -81,11 +99,16 @@ def _executor(options: SelectionOptions) -> Iterator[Executor | None]:
 
 
 def result_files(
-    result: SelectionResult, *, title: str, notes: tuple[str, ...] = (), changes: tuple[str, ...] = ()
+    result: SelectionResult,
+    *,
+    title: str,
+    notes: tuple[str, ...] = (),
+    changes: tuple[str, ...] = (),
+    command: str = "",
 ) -> dict[str, str]:
-    """The contents of the three files that every selection writes."""
+    """The contents of the three files that every selection writes; ``command`` makes them again."""
     return {
         "selection.json": result.to_json(),
-        "selection.csv": result.to_frame().to_csv(index=False),
-        "report.html": selection_page(result, title=title, notes=notes, changes=changes),
+        "selection.csv": spreadsheet_csv(result.to_frame()),
+        "report.html": selection_page(result, title=title, notes=notes, changes=changes, command=command),
     }

@@ -95,6 +95,12 @@ def _raw(data_home: str | Path | None) -> pd.DataFrame:
     return _from_openml(data_folder(data_home))
 
 
+def fetch_har(data_home: str | Path | None = None) -> None:
+    """Download the table if it is neither in the local folder nor, from an earlier download, in scikit-learn's copy."""
+    if local_file("har/har.npz", data_home) is None:
+        _from_openml(data_folder(data_home))
+
+
 def _from_openml(folder: Path) -> pd.DataFrame:
     from sklearn.datasets import fetch_openml
 

@@ -61,9 +61,7 @@ def load_hiv(
         raise Grip2Error(f"load_hiv: drug of {drug_class} must be one of {', '.join(DRUGS[drug_class])}, got {drug!r}.")
     if rules not in ("paper", "vignette"):
         raise Grip2Error(f"load_hiv: rules must be 'paper' or 'vignette', got {rules!r}.")
-    names = (f"hiv/{drug_class}_DATA.txt", f"hiv/{drug_class}_TSM.txt")
-    data = fetch(names[0], f"{_ADDRESS}/DATA/{drug_class}_DATA.txt", data_home)
-    truth = fetch(names[1], f"{_ADDRESS}/MUTATIONLISTS/NP_TSM/{drug_class}", data_home)
+    data, truth = fetch_hiv(drug_class, data_home)
     indicators, fold_changes = _isolates(data, data.stat().st_mtime_ns, drug_class)
     X, y = _cohort(indicators, fold_changes[drug].to_numpy(), rules)
     columns = tuple(str(name) for name in X.columns)
@@ -73,6 +71,27 @@ def load_hiv(
         feature_names=columns,
         positions=np.array([position_of(name) for name in columns]),
         true_positions=_true_positions(truth, POSITIONS[drug_class]),
+    )
+
+
+def fetch_hiv(drug_class: str, data_home: str | Path | None = None) -> tuple[Path, Path]:
+    """The files of a drug class, downloaded if they are missing: isolates, and treatment-selected mutations.
+
+    Checksums are known of the files of PI only; downloads of the other classes are checked for their content.
+    """
+    return (
+        fetch(
+            f"hiv/{drug_class}_DATA.txt",
+            f"{_ADDRESS}/DATA/{drug_class}_DATA.txt",
+            data_home,
+            verify=lambda path: _read_isolates(path, drug_class),
+        ),
+        fetch(
+            f"hiv/{drug_class}_TSM.txt",
+            f"{_ADDRESS}/MUTATIONLISTS/NP_TSM/{drug_class}",
+            data_home,
+            verify=lambda path: _true_positions(path, POSITIONS[drug_class]),
+        ),
     )
 
 
@@ -90,7 +109,14 @@ def _isolates(path: Path, _changed: int, drug_class: str) -> tuple[pd.DataFrame,
 
     ``_changed``, the time of the file's last change, is part of the cache key.
     """
-    frame = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
+    return _read_isolates(path, drug_class)
+
+
+def _read_isolates(path: Path, drug_class: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    try:
+        frame = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise DataFileError(f"{path}: not a table of {drug_class} isolates ({error}).") from None
     positions = [f"P{k}" for k in range(1, POSITIONS[drug_class] + 1)]
     absent = [name for name in (*DRUGS[drug_class], *positions) if name not in frame.columns]
     if absent:

@@ -11,15 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
-from threadpoolctl import threadpool_limits
 
 from grip2 import feature_effects as words
 from grip2._random import stream
+from grip2.blas_threads import one_blas_thread
 from grip2.describe.columns import CURVE_POINTS, SURFACE_POINTS, DescribedColumn, described_columns
 from grip2.describe.draws import EffectDraws, PairColumns
 from grip2.draws import OneRowEach
 from grip2.feature_effects import EffectCurve, EffectDescription, EffectSurface, FeatureEffect, Interaction, rounded
 from grip2.knockoffs import KnockoffSampler
+from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.standardise import standardise
 from grip2.statistics.curve_lasso import fit_curve_lasso
@@ -50,6 +51,7 @@ def describe_effects(
     sampler: KnockoffSampler,
     one_row_each: OneRowEach | None,
     rng: np.random.Generator,
+    progress: Progress | None = None,
 ) -> EffectDescription:
     """How the selected units (a mask) of a table act on the response; at most 40, those with the largest ``W``.
 
@@ -70,11 +72,11 @@ def describe_effects(
         rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
     units = table.units.units
     numbers = np.flatnonzero(np.isin(units.of_column, chosen))
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         X = sampler.complete(table.X[rows], rng=rng)[:, numbers]
         layout = Layout(1, Units(np.searchsorted(chosen, units.of_column[numbers])))
         own = response.take(rows)
-        posterior = _posterior(standardise(X.astype(float)).astype(np.float32), layout, own, rng)
+        posterior = _posterior(standardise(X.astype(float)).astype(np.float32), layout, own, rng, progress)
         every = [EffectDraws(posterior, k) for k in range(len(posterior.draws))]
         columns = described_columns(table, numbers, X)
         names = [table.units.names[u] for u in chosen]
@@ -84,7 +86,9 @@ def describe_effects(
     return EffectDescription(scale, len(rows), tuple(notes), tuple(found))
 
 
-def _posterior(Z: np.ndarray, layout: Layout, response: Response, rng: np.random.Generator) -> Posterior:
+def _posterior(
+    Z: np.ndarray, layout: Layout, response: Response, rng: np.random.Generator, progress: Progress | None
+) -> Posterior:
     """Of measurements, of labels by latent measurements, or of working responses at a penalised fit."""
     if response.leaves_residual or response.latent_labels:
         responses = response.contrasts
@@ -93,7 +97,9 @@ def _posterior(Z: np.ndarray, layout: Layout, response: Response, rng: np.random
         curves = fit_curve_lasso(Z, layout, lines, rng=stream(rng, "curves"))
         responses = response.working_responses(np.zeros((len(Z), 1)) if curves.logits is None else curves.logits)
     sweeps = max(LEAST_SWEEPS, SWEEPS * MANY_COLUMNS // (len(responses) * max(MANY_COLUMNS, layout.n_columns)))
-    return sample_posterior(Z, layout, responses, rng=rng, labels=response.latent_labels, sweeps=sweeps)
+    return sample_posterior(
+        Z, layout, responses, rng=rng, labels=response.latent_labels, sweeps=sweeps, progress=progress
+    )
 
 
 class _UnitTerms(NamedTuple):

@@ -34,6 +34,7 @@ def mean_absolute_gradient(
 
 def input_gradients(parameters: Parameters, x: np.ndarray) -> np.ndarray:
     """``d g_k(x_i) / d x_ij`` as an array (outputs, rows, inputs)."""
+    enable_cache()
     return np.asarray(_gradients(parameters, jnp.asarray(x, parameters[0].weight.dtype)))
 
 

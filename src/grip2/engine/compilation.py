@@ -13,16 +13,25 @@ from pathlib import Path
 
 import jax
 
+from grip2.engine.cache_entries import remove_damaged
+from grip2.engine.forks import before_computing
+from grip2.user_cache import user_cache
+
 VARIABLE = "GRIP2_COMPILATION_CACHE"
 
 
-def default_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "grip2" / f"jax-{jax.__version__}-{_processor_key()}"
+def default_folder() -> Path | None:
+    """Below the user's cache folder; None for a user without a home."""
+    base = user_cache()
+    return None if base is None else base / f"jax-{jax.__version__}-{_processor_key()}"
 
 
 def enable_cache() -> Path | None:
-    """Point JAX at the cache folder; return it, or None where there is none to use."""
+    """Point JAX at the cache folder; return it, or None where there is none to use.
+
+    To be called before anything is computed.
+    """
+    before_computing()
     choice = os.environ.get(VARIABLE, "")
     if choice.lower() in ("off", "0", "no", "false"):
         return None
@@ -30,13 +39,20 @@ def enable_cache() -> Path | None:
     if given is not None:
         return Path(given)
     folder = Path(choice) if choice else default_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None  # a read-only home folder costs some compilation time, nothing else
+    if folder is None or not _usable(folder):
+        return None  # no home folder, or a read-only one, costs some compilation time, nothing else
+    remove_damaged(folder)
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
     return folder
+
+
+def _usable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _processor_key() -> str:

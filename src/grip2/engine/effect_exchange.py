@@ -10,12 +10,11 @@ rounding can make l negative.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from grip2.engine.effect_visits import EffectState, EffectTerms
+from grip2.engine.effect_visits import EffectState, EffectTerms, compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def exchange_members(
     terms: EffectTerms,
     state: EffectState,
@@ -63,7 +62,7 @@ def exchange_members(
         state.pair[q] = 1 + through * products + (state.pair[q] - 1) % products
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _columns_of_choices(
     terms: EffectTerms, state: EffectState, units: np.ndarray, variances: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -111,7 +110,7 @@ def _columns_of_choices(
     return columns[:, :size].copy(), slabs[:size].copy(), pairs[:n_pairs]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _member_of(choice: int, k: int, n_units: int, members: int) -> int:
     """Of the k-th of the units; the last one's member changes fastest."""
     for _ in range(n_units - 1 - k):
@@ -119,7 +118,7 @@ def _member_of(choice: int, k: int, n_units: int, members: int) -> int:
     return choice % members
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _posterior(
     gram: np.ndarray, state: EffectState, before: np.ndarray, columns: np.ndarray, precision: float, scale: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -137,7 +136,7 @@ def _posterior(
     return 1.0 + np.maximum(found, 0.0), vectors, np.dot(pulled, vectors)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _drawn(log_weight: np.ndarray, uniform: float) -> int:
     """Likelier ones come first, so that one uniform draw picks the same member whichever is called the original."""
     order = np.argsort(-log_weight)
@@ -151,7 +150,7 @@ def _drawn(log_weight: np.ndarray, uniform: float) -> int:
     return int(order[0])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_effect(gram: np.ndarray, state: EffectState, column: int, change: float) -> None:
     """Change an effect, and the residual with it."""
     state.effects[column] += change

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from grip2.engine.effect_visits import compiled
 
 _TILE = 64  # rows and columns at a time, so that the mirrored half is written from the cache
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_moments(
     gram: np.ndarray, raw: np.ndarray, old: int, n_rows: int, centre: np.ndarray, unit: np.ndarray
 ) -> None:

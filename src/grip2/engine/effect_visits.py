@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile by Numba at the first call; the result is kept for later processes where there is a folder to keep it in."""
+    try:
+        return njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # neither the package's folder nor the user's can be written
+        return njit(nogil=True)(function)
 
 
 class EffectTerms(NamedTuple):
@@ -52,7 +61,7 @@ class EffectSums(NamedTuple):
     effects: np.ndarray  # (size,) over sweeps
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def visit_terms(
     terms: EffectTerms,
     state: EffectState,
@@ -87,7 +96,7 @@ def visit_terms(
             _visit_pair(terms, state, t - p, uniform[i], normal[i, 0], fixed, heredity, of_pair, sums)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _visit_main(
     terms: EffectTerms,
     state: EffectState,
@@ -162,7 +171,7 @@ def _visit_main(
         state.member[u] = member
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _visit_pair(
     terms: EffectTerms,
     state: EffectState,
@@ -228,7 +237,7 @@ def _visit_pair(
         state.in_pairs[u] += acts - acted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _without_logarithms(log_weight: np.ndarray, log_none: float) -> float:
     """Weights in place of their logarithms, up to a factor; returns that of none."""
     most = max(log_none, log_weight.max())
@@ -239,7 +248,7 @@ def _without_logarithms(log_weight: np.ndarray, log_none: float) -> float:
     return float(np.exp(log_none - most))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pick(weight: np.ndarray, none: float, uniform: float) -> tuple[int, int]:
     """Draw a member (combination) and one of its options, or (-1, 0) for none; weights become probabilities.
 
@@ -270,7 +279,7 @@ def _pick(weight: np.ndarray, none: float, uniform: float) -> tuple[int, int]:
     return -1, 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _set_effect(gram: np.ndarray, state: EffectState, column: int, value: float) -> None:
     """Change an effect, and the residual with it."""
     change = value - state.effects[column]

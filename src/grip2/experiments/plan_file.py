@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,9 @@ from grip2.statistics.registry import STATISTICS
 _FILE_NAME = re.compile(r"\w[\w .-]*")
 _TOP = ("name", "about", "setting", "seed", "trials", "batch", "fdr", "settings", "data", "method")
 _METHOD = ("name", "label", "statistic", "ensemble", "setting", "settings", "only", "trials")
+# More than these cannot be computed, and would fill the memory before the first trial.
+MOST_DESIGNS = 100_000
+MOST_TRIALS = 10_000_000
 # Keys that every [[data]] block may have, beside the options of its source.
 _COMMON = ("source", "knockoffs", "s", "center", "copies", "grouped", "trials")
 
@@ -55,7 +59,7 @@ class _Reader:
                 f"with a letter or digit, got {name!r}",
                 ("name",),
             )
-        trials = self.whole(document, "trials", (), default=1, least=1)
+        trials = self.whole(document, "trials", (), default=1, least=1, most=MOST_TRIALS)
         setting = self.choice(document, "setting", SETTINGS, (), default=DEFAULT_SETTING)
         blocks = self.blocks(document, "data")
         designs = [design for k, block in enumerate(blocks) for design in self.designs(block, k, trials)]
@@ -95,7 +99,10 @@ class _Reader:
         }
         self.check_samplers(block, source, axes["knockoffs"], at)
         self.check_units(source, axes, at)
-        own = self.whole(block, "trials", at, default=trials, least=1)
+        own = self.whole(block, "trials", at, default=trials, least=1, most=MOST_TRIALS)
+        count = math.prod(len(values) for values in axes.values())
+        if count > MOST_DESIGNS:
+            self.fail(f"the lists of this block have {count} combinations, more than {MOST_DESIGNS}", at)
         found = []
         for values in itertools.product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))
@@ -148,7 +155,7 @@ class _Reader:
             settings=self.settings(block, at),
             only=only,
             setting=self.choice(block, "setting", SETTINGS, at) if "setting" in block else None,
-            trials=self.whole(block, "trials", at, default=1, least=1) if "trials" in block else None,
+            trials=self.whole(block, "trials", at, default=1, least=1, most=MOST_TRIALS) if "trials" in block else None,
             label=self.plain_text(block, "label", at, default=""),
             line=line_of(self.lines, (*at, "settings")),
         )
@@ -205,10 +212,14 @@ class _Reader:
                 self.fail(f"{name}: {self.unknown(value, option.choices)}", (*at, name))
         return [float(value) if isinstance(default, float) else value for value in values]
 
-    def whole(self, block: Mapping[str, Any], name: str, at: Path, *, default: int, least: int) -> int:
+    def whole(
+        self, block: Mapping[str, Any], name: str, at: Path, *, default: int, least: int, most: int | None = None
+    ) -> int:
         value = block.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             self.fail(f"{name} must be a whole number of at least {least}, got {value!r}", (*at, name))
+        if most is not None and value > most:
+            self.fail(f"{name} must be at most {most}, got {value}", (*at, name))
         return value
 
     def text_value(self, block: Mapping[str, Any], name: str, at: Path, *, default: str | None = None) -> str:

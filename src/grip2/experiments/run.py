@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from grip2.experiments.plan import Plan
+from grip2.experiments.loop import Loop, Progress, Work, first_run
+from grip2.experiments.plan import Design, Plan
+from grip2.experiments.sources import SOURCES
 from grip2.experiments.store import Store
 from grip2.experiments.trial import Task, TaskResult, failed, group_size, run_task
 from grip2.experiments.workers import Workers, prepare_worker
-
-MAX_DEATHS = 3  # of a worker under one task, before the task counts as failed
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Numbers of trials of a plan: finished (in this run or before), failed, and planned."""
-
-    done: int
-    failed: int
-    total: int
-
-
-@dataclass
-class _Pending:
-    task: Task
-    deaths: int = 0
 
 
 def run_plan(
@@ -49,12 +30,25 @@ def run_plan(
     A second run on the same store begins at the other end of the plan, and each looks at the store before it starts a
     task: they meet in the middle and compute little twice.
     """
-    with _first_run(store.path.parent) as first:
-        queue = deque(_Pending(task) for task in missing_tasks(plan, store, retry_failed, data_home, threads))
-        if not first:
-            queue.reverse()
-        _Loop(plan, store, workers, queue, retry_failed, report).run()
+    work = Work(
+        execute,
+        partial(_without_settled, store=store, retry_failed=retry_failed),
+        failed,
+        lambda result: store.write(result.rows, result.design),
+        lambda: report(state(plan, store)),
+    )
+    with first_run(store.path.parent) as first:
+        tasks = missing_tasks(plan, store, retry_failed, data_home, threads)
+        if workers.here:
+            fetch_data((task.cell.design for task in tasks), data_home)
+        Loop(tasks if first else tasks[::-1], work, workers).run()
     return state(plan, store)
+
+
+def fetch_data(designs: Iterable[Design], data_home: Path | None) -> None:
+    """Have the data files ready before workers need them: downloaded once, and a run without data ends before it begins."""
+    for design in {design.key: design for design in designs}.values():
+        SOURCES[design.source].fetch(design.options, data_home)
 
 
 def missing_tasks(
@@ -95,84 +89,6 @@ def execute(task: Task) -> TaskResult:
     return run_task(task)
 
 
-class _Loop:
-    """Keeps the workers busy and the store up to date."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        store: Store,
-        workers: Workers,
-        queue: deque[_Pending],
-        retry_failed: bool,
-        report: Callable[[Progress], None],
-    ) -> None:
-        self.plan, self.store, self.workers, self.queue = plan, store, workers, queue
-        self.retry_failed, self.report = retry_failed, report
-        self.active: dict[Future[TaskResult], _Pending] = {}
-
-    def run(self) -> None:
-        self.report(state(self.plan, self.store))
-        while self.queue or self.active:
-            self._submit()
-            if not self.active:
-                continue
-            finished, _ = wait(self.active, return_when=FIRST_COMPLETED)
-            broken = [self._collect(future) for future in finished]
-            if any(broken):
-                self._recover()
-            self.report(state(self.plan, self.store))
-
-    def _submit(self) -> None:
-        while self.queue and len(self.active) < self._window():
-            pending = self.queue.popleft()
-            task = _without_settled(pending.task, self.store, self.retry_failed)
-            if task is None:  # another run has done it
-                continue
-            pending.task = task
-            try:
-                future = self.workers.executor.submit(execute, task)
-            except BrokenProcessPool:
-                self.queue.appendleft(pending)
-                self._recover()
-                continue
-            self.active[future] = pending
-
-    def _window(self) -> int:
-        # A task under which a worker has died runs alone, so that it takes no other down with it.
-        suspect = any(pending.deaths for pending in (*self.active.values(), self.queue[0]))
-        return 1 if suspect else 2 * self.workers.capacity
-
-    def _collect(self, future: Future[TaskResult]) -> bool:
-        """Write the result of a task; True where its worker died."""
-        pending = self.active.pop(future)
-        try:
-            result = future.result()
-        except BrokenProcessPool:
-            self._died(pending)
-            return True
-        except CancelledError:
-            raise RuntimeError("the Dask scheduler is gone. Finished trials are kept; run again to go on.") from None
-        except Exception as error:  # the task could not be sent, or the cluster gave it up
-            result = failed(pending.task, f"{type(error).__name__}: {error}")
-        self.store.write(result.rows, result.design)
-        return False
-
-    def _died(self, pending: _Pending) -> None:
-        pending.deaths += 1
-        if pending.deaths < MAX_DEATHS:
-            self.queue.appendleft(pending)
-            return
-        text = f"the worker process died {MAX_DEATHS} times under this trial (killed, or out of memory)."
-        self.store.write(failed(pending.task, text).rows)
-
-    def _recover(self) -> None:
-        for future in list(self.active):
-            pending = self.active.pop(future)
-            self._died(pending)
-        self.workers.replace()
-
-
 def _without_settled(task: Task, store: Store, retry_failed: bool) -> Task | None:
     """The task with what is still to be written, or None."""
     method = task.cell.method
@@ -180,23 +96,3 @@ def _without_settled(task: Task, store: Store, retry_failed: bool) -> Task | Non
     closed = {trial for trial, status in settled.items() if status == "done" or not retry_failed}
     wanted = tuple(trial for trial in task.wanted if trial not in closed)
     return replace(task, wanted=wanted) if wanted else None
-
-
-@contextmanager
-def _first_run(folder: Path) -> Iterator[bool]:
-    """True for the first of several runs on a folder. The lock ends with the process, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: both runs begin at the same end
-        yield True
-        return
-    with (folder / "run.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-            return
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield True

@@ -93,6 +93,9 @@ class Source(ABC):
     def check(self, options: Mapping[str, Any]) -> None:  # noqa: B027 (a hook that few sources need)
         """Refuse options that do not go together; `Option.choices` has been checked before."""
 
+    def fetch(self, options: Mapping[str, Any], data_home: Path | None) -> None:  # noqa: B027 (few sources need files)
+        """Download the files of a design that are missing; raises if that cannot be done."""
+
     @abstractmethod
     def population(self, options: Mapping[str, Any], data_home: Path | None) -> Population:
         """Load or define the data of one design."""

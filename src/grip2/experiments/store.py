@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from grip2.errors import Grip2Error
+from grip2.errors import Grip2Error, Grip2Failure
 
 FILE = "trials.sqlite"
 _FORMAT = 1
 _WAIT_SECONDS = 60.0
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)  # the last: tables that are not ours
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS trials (
@@ -45,6 +47,10 @@ CREATE TABLE IF NOT EXISTS runs (
 
 class StoreError(Grip2Error):
     """A store that cannot be used; the message says why."""
+
+
+class StoreFailure(Grip2Failure):
+    """A store that could be used and no longer can: a full disk, a folder that was taken away."""
 
 
 @dataclass(frozen=True)
@@ -108,20 +114,31 @@ class Store:
             try:
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 return
-            except sqlite3.OperationalError:
-                if time.monotonic() > end:
+            except sqlite3.OperationalError as error:
+                # Only another writer is worth waiting for; a read-only or full disk stays what it is.
+                if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > end:
                     raise
                 time.sleep(0.05)
 
     def _prepare(self) -> None:
-        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, _FORMAT):
-            raise StoreError(f"{self.path}: written by another version of grip2 (format {version}, not {_FORMAT}).")
-        if version == 0:
+        if self._version() == 0:
             with self._transaction():
-                for statement in filter(str.strip, _SCHEMA.split(";")):
-                    self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA user_version={_FORMAT}")
+                if self._version() == 0:  # no other run has been faster
+                    self._create()
+        version = self._version()
+        if version != _FORMAT:
+            raise StoreError(f"{self.path}: written by another version of grip2 (format {version}, not {_FORMAT}).")
+
+    def _version(self) -> int:
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _create(self) -> None:
+        other = self._connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone()
+        if other:
+            raise StoreError(f"{self.path}: a database of another program (it holds {other[0]!r}). Give another --out.")
+        for statement in filter(str.strip, _SCHEMA.split(";")):
+            self._connection.execute(statement)
+        self._connection.execute(f"PRAGMA user_version={_FORMAT}")
 
     def __enter__(self) -> Self:
         return self
@@ -131,13 +148,36 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._execute("COMMIT")
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            with suppress(sqlite3.Error):  # where the disk is full SQLite has rolled back by itself
+                self._connection.execute("ROLLBACK")
             raise
-        self._connection.execute("COMMIT")
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        with self._errors():
+            return self._connection.execute(statement, values)
+
+    def _fetched(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._errors():
+            return self._connection.execute(statement, values).fetchall()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Damage and trouble of the disk, in words."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+                raise StoreError(
+                    f"{self.path}: damaged ({error}). Move it away, and run again to compute the trials anew."
+                ) from None
+            raise StoreFailure(
+                f"{self.path}: {error}. Trials written before are kept; run again to go on once this is mended."
+            ) from None
 
     def write(self, rows: Iterable[TrialRow], design: DesignRow | None = None) -> None:
         """Add rows in one transaction; a failed row gives way to a new one, a finished one does not."""
@@ -149,73 +189,75 @@ class Store:
         )
         with self._transaction():
             if design is not None:
-                self._connection.execute(
+                self._execute(
                     "INSERT OR IGNORE INTO designs VALUES (?, ?, ?, ?, ?, ?, ?)",
                     [_packed(getattr(design, name)) for name in DesignRow.__dataclass_fields__],
                 )
-            self._connection.executemany(statement, [[_packed(getattr(row, name)) for name in names] for row in rows])
+            for row in rows:
+                self._execute(statement, [_packed(getattr(row, name)) for name in names])
 
     def begin_run(self, experiment: str, plan: str, options: Mapping[str, Any]) -> None:
         """Note which plan is run with which options; a folder holds one experiment only."""
         with self._transaction():
-            found = self._connection.execute("SELECT experiment FROM runs WHERE experiment != ?", [experiment])
-            if other := found.fetchone():
-                raise StoreError(f"{self.path.parent}: holds the experiment {other[0]!r}. Give another --out.")
-            self._connection.execute(
+            for (other,) in self._fetched("SELECT experiment FROM runs WHERE experiment != ? LIMIT 1", [experiment]):
+                raise StoreError(f"{self.path.parent}: holds the experiment {other!r}. Give another --out.")
+            self._execute(
                 "INSERT INTO runs (experiment, plan, options) VALUES (?, ?, ?)",
                 [experiment, plan, json.dumps(options)],
             )
 
     def last_run(self) -> tuple[str, dict[str, Any]]:
         """Text of the plan and options of the last run."""
-        found = self._connection.execute("SELECT plan, options FROM runs ORDER BY number DESC LIMIT 1").fetchone()
-        if found is None:
-            raise StoreError(f"{self.path.parent}: nothing has been run there yet.")
-        return found[0], json.loads(found[1])
+        for text, options in self._fetched("SELECT plan, options FROM runs ORDER BY number DESC LIMIT 1"):
+            return text, json.loads(options)
+        raise StoreError(f"{self.path.parent}: nothing has been run there yet.")
 
     def settled(self, configuration: str, method: str, ensemble: int) -> dict[int, str]:
         """Status of every trial that is in the store, by trial number."""
-        found = self._connection.execute(
+        found = self._fetched(
             "SELECT trial, status FROM trials WHERE configuration = ? AND method = ? AND ensemble = ?",
             [configuration, method, ensemble],
         )
-        return dict(found.fetchall())
+        return dict(found)
 
     def seconds(self, configuration: str, method: str, ensemble: int) -> list[float]:
         """What each finished trial took, knockoffs included."""
-        found = self._connection.execute(
+        found = self._fetched(
             "SELECT seconds + knockoff_seconds FROM trials "
             "WHERE configuration = ? AND method = ? AND ensemble = ? AND status = 'done'",
             [configuration, method, ensemble],
         )
-        return [value for (value,) in found.fetchall()]
+        return [value for (value,) in found]
 
     def rows(self, configuration: str, method: str, ensemble: int) -> list[TrialRow]:
         """All rows of a cell, by trial number."""
         names = list(TrialRow.__dataclass_fields__)
-        found = self._connection.execute(
+        found = self._fetched(
             f"SELECT {', '.join(names)} FROM trials "
             "WHERE configuration = ? AND method = ? AND ensemble = ? ORDER BY trial",
             [configuration, method, ensemble],
         )
-        return [TrialRow(**_unpacked(dict(zip(names, values, strict=True)))) for values in found.fetchall()]
+        return [TrialRow(**_unpacked(dict(zip(names, values, strict=True)))) for values in found]
 
     def failures(self, limit: int = 20) -> list[tuple[str, int, int, str, str]]:
         """Method, ensemble, trial, design parameters and error of failed trials."""
-        found = self._connection.execute(
+        return self._fetched(
             "SELECT method, ensemble, trial, COALESCE(parameters, '{}'), error FROM trials "
             "LEFT JOIN designs USING (design) WHERE status = 'failed' ORDER BY finished DESC LIMIT ?",
             [limit],
         )
-        return found.fetchall()
 
     def design(self, key: str) -> DesignRow | None:
-        found = self._connection.execute("SELECT * FROM designs WHERE design = ?", [key]).fetchone()
-        if found is None:
-            return None
-        design, parameters, n, p, *lists = found
-        names, units, truth = (tuple(json.loads(text)) for text in lists)
-        return DesignRow(design, json.loads(parameters), n, p, names, units, truth)
+        for design, parameters, n, p, *lists in self._fetched("SELECT * FROM designs WHERE design = ?", [key]):
+            names, units, truth = (tuple(json.loads(text)) for text in lists)
+            return DesignRow(design, json.loads(parameters), n, p, names, units, truth)
+        return None
+
+
+def remove_store(folder: Path) -> None:
+    """Remove the store of a folder, if it has one."""
+    for ending in ("", "-wal", "-shm"):
+        (Path(folder) / f"{FILE}{ending}").unlink(missing_ok=True)
 
 
 def _packed(value: Any) -> Any:

@@ -12,10 +12,11 @@ import platform
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -28,6 +29,8 @@ from grip2.experiments.store import DesignRow, TrialRow
 from grip2.filter import knockoff_threshold
 from grip2.result import Importance
 from grip2.statistics.base import Statistic
+
+T = TypeVar("T")
 
 _PACKAGES = ("grip2", "jax", "jaxlib", "numpy", "scipy", "scikit-learn")
 
@@ -45,6 +48,25 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Attempt(Generic[T]):
+    """What a computation gave, and the warnings on the way."""
+
+    result: T
+    notes: str = ""
+
+
+def attempted(compute: Callable[[], T], failure: Callable[[str], T], threads: int = 1) -> Attempt[T]:
+    """The result of a computation or, where it raises, what ``failure`` makes of the traceback."""
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(threads):
+        warnings.simplefilter("default")
+        try:
+            result = compute()
+        except Exception as error:
+            return Attempt(failure("".join(traceback.format_exception(error))[-4000:]))
+    return Attempt(result, "\n".join(dict.fromkeys(str(warning.message) for warning in caught))[:2000])
+
+
+@dataclass(frozen=True)
 class TaskResult:
     rows: tuple[TrialRow, ...]
     design: DesignRow | None = None
@@ -52,16 +74,10 @@ class TaskResult:
 
 def run_task(task: Task) -> TaskResult:
     """Compute a task. An error becomes a failed row: it must not end the other trials."""
-    with warnings.catch_warnings(record=True) as caught, threadpool_limits(task.threads):
-        warnings.simplefilter("default")
-        try:
-            result = _computed(task)
-        except Exception as error:
-            return failed(task, "".join(traceback.format_exception(error))[-4000:])
-    if caught:
-        notes = "\n".join(dict.fromkeys(str(warning.message) for warning in caught))[:2000]
-        result = TaskResult(tuple(replace(row, notes=notes) for row in result.rows), result.design)
-    return result
+    found = attempted(partial(_computed, task), partial(failed, task), task.threads)
+    if found.notes:
+        return TaskResult(tuple(replace(row, notes=found.notes) for row in found.result.rows), found.result.design)
+    return found.result
 
 
 def failed(task: Task, error: str) -> TaskResult:
@@ -96,8 +112,8 @@ def _computed(task: Task) -> TaskResult:
             selections=selections(importance.W, task.plan.fdr, task.cell.design.copies),
             seconds=seconds,
             knockoff_seconds=trials.seconds,
-            versions=_versions(),
-            settings={"statistic": type(statistic).__name__, **_plain(statistic.get_params())},
+            versions=versions(),
+            settings={"statistic": type(statistic).__name__, **plain_parameters(statistic.get_params())},
         )
         for trial, importance in zip(task.group, importances, strict=True)
         if trial in task.wanted
@@ -141,11 +157,11 @@ def _row(task: Task, trial: int, *, seed: str = "", **values: Any) -> TrialRow:
     )
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in _PACKAGES}
 
 
-def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
+def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in parameters.items()

@@ -6,16 +6,20 @@ added in the same order however many workers there are.
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import os
-import signal
-import threading
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any, ClassVar, TypeVar
 
 from grip2.errors import Grip2Error
+from grip2.orphans import leave_with_parent
+
+_ANSWER_SECONDS = 10  # of a Dask scheduler
+
+T = TypeVar("T")
 
 
 def thread_environment(threads: int) -> dict[str, str]:
@@ -32,10 +36,18 @@ def thread_environment(threads: int) -> dict[str, str]:
 class LocalWorkers:
     """A pool of spawned processes that can be replaced when one of its workers dies."""
 
+    in_this_process: ClassVar[bool] = False
+    here: ClassVar[bool] = True  # workers see the files that this process sees
+
     def __init__(self, jobs: int, threads: int = 1) -> None:
         self.capacity = jobs
         self._variables = thread_environment(threads)
         self._saved: dict[str, str | None] = {}
+
+    @property
+    def window(self) -> int:
+        """Tasks that are sent out at once, so that no worker waits for the next one."""
+        return 2 * self.capacity
 
     def __enter__(self) -> LocalWorkers:
         # Spawned processes inherit them whenever the pool starts one.
@@ -59,7 +71,9 @@ class LocalWorkers:
 
     def _pool(self) -> Executor:
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self.capacity, mp_context=context, initializer=_leave_with_parent)
+        return ProcessPoolExecutor(
+            self.capacity, mp_context=context, initializer=leave_with_parent, initargs=(os.getpid(),)
+        )
 
     @staticmethod
     def _end(executor: Any) -> None:
@@ -71,8 +85,41 @@ class LocalWorkers:
             process.join()
 
 
+class InlineWorkers:
+    """No workers: every task is computed here, when it is sent."""
+
+    in_this_process: ClassVar[bool] = True
+    here: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.capacity = self.window = 1
+        self.executor: Executor = _Inline()
+
+    def __enter__(self) -> InlineWorkers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to end."""
+
+    def replace(self) -> None:
+        """Nothing to do: where this process dies, so does the run."""
+
+
+class _Inline(Executor):
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
 class DaskWorkers:
     """The workers of a running Dask scheduler, such as ``tcp://host:8786``; start them with ``--nthreads 1``."""
+
+    in_this_process: ClassVar[bool] = False
+    here: ClassVar[bool] = False
 
     def __init__(self, address: str) -> None:
         try:
@@ -81,9 +128,14 @@ class DaskWorkers:
             raise Grip2Error("--scheduler needs Dask: pip install 'grip2[dask]'.") from None
         untyped: Any = Client
         try:
-            self._client: Any = untyped(address, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise Grip2Error(f"--scheduler: no Dask scheduler answers at {address} ({error}).") from None
+            # First a bare connection: a client that fails to connect keeps trying in the background, and prints tracebacks.
+            asyncio.run(_answers(address))
+            self._client: Any = untyped(address, set_as_default=False, timeout=_ANSWER_SECONDS)
+        except (TimeoutError, OSError, ValueError) as error:
+            raise Grip2Error(
+                f"--scheduler: expected the address of a running Dask scheduler such as tcp://host:8786, and none answers at "
+                f"{address!r} ({error or 'no answer'}). Start one with `dask scheduler`, or use --jobs."
+            ) from None
         self.executor: Executor = self._client.get_executor(pure=False)
 
     @property
@@ -91,18 +143,24 @@ class DaskWorkers:
         """Tasks that run at once; workers may come and go."""
         return max(1, int(sum(self._client.nthreads().values())))
 
+    @property
+    def window(self) -> int:
+        """Tasks that are sent out at once."""
+        return 2 * self.capacity
+
     def __enter__(self) -> DaskWorkers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.executor.shutdown(wait=False)
-        self._client.close()
+        with suppress(Exception):  # a scheduler that is gone cannot be told
+            self.executor.shutdown(wait=False)
+            self._client.close()
 
     def replace(self) -> None:
         """Nothing to do: the scheduler moves tasks of a lost worker to another one by itself."""
 
 
-Workers = LocalWorkers | DaskWorkers
+Workers = LocalWorkers | DaskWorkers | InlineWorkers
 
 
 @contextmanager
@@ -124,17 +182,13 @@ def prepare_worker(threads: int) -> None:
         os.environ.setdefault(name, value)
 
 
-def _leave_with_parent() -> None:
-    """A worker whose parent was killed must not stay behind, waiting for tasks for ever.
+async def _answers(address: str) -> None:
+    """Raise unless something that speaks Dask's protocol answers."""
+    from distributed.comm.core import connect
+    from distributed.security import Security
 
-    An interrupt from the keyboard is the parent's business: it ends its workers itself.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_wait_and_leave, args=[parent], daemon=True).start()
-
-
-def _wait_and_leave(parent: Any) -> None:
-    parent.join()
-    os._exit(1)
+    security: Any = Security
+    greeting = connect(address, timeout=_ANSWER_SECONDS, **security().get_connection_args("client"))
+    # Whoever accepts a connection and then says nothing is waited for without end otherwise.
+    comm = await asyncio.wait_for(greeting, _ANSWER_SECONDS)
+    comm.abort()

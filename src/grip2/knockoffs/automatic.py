@@ -9,14 +9,13 @@ always gets one choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from grip2._random import generator_from, stream
+from grip2.blas_threads import one_blas_thread
 from grip2.copies import AUTOMATIC, choose_copies
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Categories, Groups, KnockoffSampler, Verdict, as_matrix
@@ -24,6 +23,7 @@ from grip2.knockoffs.exchangeability import Pairs, swap_accuracy
 from grip2.knockoffs.harm import FEWEST_ROWS, FEWEST_UNITS, LEVELS, Harm, can_simulate, predict_harm
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.knockoffs.verdict import verdict_of_harm
+from grip2.progress import Progress, begin, split_progress
 from grip2.units import Units
 
 # Rows that knockoffs are judged on, at most.
@@ -34,6 +34,9 @@ _WIDEST, _WIDEST_COMPARED = 2_000, 500
 _QUICK, _THOROUGH = 90, 240
 _FDR_OF_COPIES = 0.1  # copies are as many as the selector draws at this rate
 _SAME_ACCURACY = 0.05  # classifiers whose accuracies are closer than this are equally good
+# Shares of the time that a choice takes, for the progress bar: the fit of copula knockoffs, the quick look at them, and what
+# comes after it where they do harm.
+_WORK = (500, 2_500, 7_000)
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class AutomaticKnockoffs(KnockoffSampler):
     draws_groups: ClassVar[bool] = True
     draws_categories: ClassVar[bool] = True
     completes: ClassVar[bool] = True
+    reports_progress: ClassVar[bool] = True
 
     chosen_: KnockoffSampler
     reason_: str
@@ -82,14 +86,25 @@ class AutomaticKnockoffs(KnockoffSampler):
     def __init__(self, s: str | np.ndarray = "mvr") -> None:
         self.s = s
 
-    def fit(self, X: np.ndarray, y: None = None, *, groups: Groups = None, categories: Categories = ()) -> Self:
+    def fit(
+        self,
+        X: np.ndarray,
+        y: None = None,
+        *,
+        groups: Groups = None,
+        categories: Categories = (),
+        progress: Progress | None = None,
+    ) -> Self:
         """Fit candidates until one does no harm; see ``KnockoffSampler.fit``."""
         copula = self._fitted_by_name("copula", X, groups, categories, s=self.s)
         matrix = as_matrix(X, type(self).__name__, missing=True)
-        self.chosen_, self.reason_, self.candidates_ = self._choose(copula, matrix, groups, categories)
-        self.covariance_ = self.chosen_.covariance_
+        self.chosen_, self.reason_, self.candidates_ = self._choose(copula, matrix, groups, categories, progress)
         self._remember_columns(X, matrix.shape[1], self.chosen_.units_)
         return self
+
+    @property
+    def covariance_(self) -> np.ndarray:  # type: ignore[override]
+        return self.chosen_.covariance_
 
     @property
     def harm_(self) -> Harm | None:
@@ -105,42 +120,68 @@ class AutomaticKnockoffs(KnockoffSampler):
             raise Grip2Error(str(error).replace(type(sampler).__name__, type(self).__name__, 1)) from None
 
     def _choose(
-        self, copula: KnockoffSampler, X: np.ndarray, groups: Groups, categories: Categories
+        self,
+        copula: KnockoffSampler,
+        X: np.ndarray,
+        groups: Groups,
+        categories: Categories,
+        progress: Progress | None,
     ) -> tuple[KnockoffSampler, str, tuple[Candidate, ...]]:
         units = copula.units_
         unjudged = _cannot_be_judged(X, units)
         if unjudged:
             return copula, f"Copula knockoffs, not compared with others: {unjudged}.", ()
+        begin(progress, "judging the knockoffs")
+        _, for_quick, for_others = split_progress(progress, *_WORK)
         judge = Judge.of(X, units)
         drawn = judge.draw(copula, 0)
-        harm = judge.quick(drawn)
-        first = judge.thorough("copula", copula, drawn) if harm.exceeds_target() else Candidate("copula", copula, harm)
+        harm = judge.quick(drawn, for_quick)
+        compared = X.shape[1] <= _WIDEST_COMPARED
+        wanted = self._wanted(X) if compared else []
+        parts = split_progress(for_others, *[1_000] * (1 + len(wanted)))
+        first = Candidate("copula", copula, harm)
+        if harm.exceeds_target():
+            first = judge.thorough("copula", copula, drawn, progress=parts[0])
         about = f"Copula knockoffs: simulated false discovery rates are {first.told()}"
         if not first.harm.exceeds_target():
             return copula, f"{about}.", (first,)
-        if X.shape[1] > _WIDEST_COMPARED:
+        if not compared:
             left_out = f"no others were fitted to a table of more than {_WIDEST_COMPARED} columns"
             return copula, f"{about}; {left_out}.", (first,)
-        others = self._others(X, groups, categories)
-        candidates = [first, *(judge.thorough(label, sampler) for label, sampler in others)]
+        others = (
+            (label, self._fitted_or_none(name, X, groups, categories, **settings)) for label, name, settings in wanted
+        )
+        candidates = [
+            first,
+            *(
+                judge.thorough(label, sampler, progress=part)
+                for (label, sampler), part in zip(others, parts[1:], strict=True)
+                if sampler is not None
+            ),
+        ]
         best = _best(candidates)
         rest = ", ".join(each.told() for each in candidates if each is not best)
         reason = f"{best.label.capitalize()} knockoffs: simulated false discovery rates are {best.told()}"
         return best.sampler, f"{reason}; {rest}." if rest else f"{reason}.", tuple(candidates)
 
-    def _others(self, X: np.ndarray, groups: Groups, categories: Categories) -> Iterator[tuple[str, KnockoffSampler]]:
-        """The other samplers for this table; one that cannot be fitted to it is left out."""
+    def _wanted(self, X: np.ndarray) -> list[tuple[str, str, dict[str, Any]]]:
+        """The other samplers for this table: labels, names and settings."""
         wanted: list[tuple[str, str, dict[str, Any]]] = [("sequential", "sequential", {})]
         if len(X) < 2 * X.shape[1]:
             wanted += [
                 (f"copula (extra shrinkage {extra:g})", "copula", {"s": self.s, "extra_shrinkage": extra})
                 for extra in (0.1, 0.3)
             ]
-        for label, name, settings in wanted:
-            try:
-                yield label, self._fitted_by_name(name, X, groups, categories, **settings)
-            except (Grip2Error, np.linalg.LinAlgError):
-                continue
+        return wanted
+
+    def _fitted_or_none(
+        self, name: str, X: np.ndarray, groups: Groups, categories: Categories, **settings: Any
+    ) -> KnockoffSampler | None:
+        """A sampler that cannot be fitted to this table is left out."""
+        try:
+            return self._fitted_by_name(name, X, groups, categories, **settings)
+        except (Grip2Error, np.linalg.LinAlgError):
+            return None
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
         return self.chosen_._sample(X, rng, copies)
@@ -195,24 +236,32 @@ class Judge:
 
     def draw(self, sampler: KnockoffSampler, number: int) -> Drawn:
         """Rows, completed in the same way for every number, and knockoffs of them."""
-        with threadpool_limits(limits=1, user_api="blas"):  # as in the draws of a selection
+        with one_blas_thread():  # as in the draws of a selection
             X = sampler.complete(self.X, rng=stream(generator_from(0), "values to judge by"))
             copies = sampler.sample(X, rng=stream(generator_from(number), "knockoffs to judge"), copies=self.copies)
         return Drawn(X, copies if copies.ndim == 3 else copies[np.newaxis])
 
-    def quick(self, first: Drawn) -> Harm:
-        return self._harm([first], _QUICK)
+    def quick(self, first: Drawn, progress: Progress | None = None) -> Harm:
+        return self._harm([first], _QUICK, progress)
 
-    def thorough(self, label: str, sampler: KnockoffSampler, first: Drawn | None = None) -> Candidate:
+    def thorough(
+        self, label: str, sampler: KnockoffSampler, first: Drawn | None = None, *, progress: Progress | None = None
+    ) -> Candidate:
         draws = [self.draw(sampler, 0) if first is None else first, self.draw(sampler, 1)]
         accuracy = swap_accuracy(
             Pairs.standardised(draws[0].X, draws[0].copies[0]), self.units, stream(generator_from(0), "judge by swaps")
         )
-        return Candidate(label, sampler, self._harm(draws, _THOROUGH), accuracy)
+        return Candidate(label, sampler, self._harm(draws, _THOROUGH, progress), accuracy)
 
-    def _harm(self, draws: list[Drawn], responses: int) -> Harm:
-        rng = stream(generator_from(0), "responses to judge by")
-        return predict_harm(draws[0].X, [each.copies for each in draws], units=self.units, rng=rng, responses=responses)
+    def _harm(self, draws: list[Drawn], responses: int, progress: Progress | None) -> Harm:
+        return predict_harm(
+            draws[0].X,
+            [each.copies for each in draws],
+            units=self.units,
+            rng=stream(generator_from(0), "responses to judge by"),
+            responses=responses,
+            progress=progress,
+        )
 
 
 def _cannot_be_judged(X: np.ndarray, units: Units) -> str:

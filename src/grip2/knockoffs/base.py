@@ -65,6 +65,8 @@ class KnockoffSampler(BaseEstimator, ABC):
     draws_categories: ClassVar[bool] = False
     # True: ``fit`` takes a table with missing values (NaN), and ``complete`` fills them in.
     completes: ClassVar[bool] = False
+    # True: ``fit`` takes a keyword ``progress``. False: it is too quick for that.
+    reports_progress: ClassVar[bool] = False
 
     covariance_: np.ndarray
     n_features_in_: int

@@ -19,6 +19,7 @@ from grip2.errors import Grip2Error
 from grip2.knockoffs.base import KnockoffSampler, NumericalRepairWarning
 from grip2.knockoffs.s_matrix import choose_s
 from grip2.knockoffs.s_matrix._scale import cholesky_factor
+from grip2.knockoffs.wide import WideLaws
 from grip2.units import Units
 
 # The first jitter tried and the largest one accepted, relative to the conditional variances.
@@ -113,7 +114,7 @@ class JointCopiesSampler(KnockoffSampler):
     draws_copies: ClassVar[bool] = True
     draws_groups: ClassVar[bool] = True
 
-    _laws: KnockoffLaws
+    _laws: KnockoffLaws | WideLaws
 
     def s_for(self, copies: int = 1) -> np.ndarray:
         """S of so many copies: its diagonal (p,) for single columns, with groups the block-diagonal matrix (p, p).

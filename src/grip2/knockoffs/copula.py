@@ -10,9 +10,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from threadpoolctl import threadpool_limits
 
 from grip2._random import generator_from, stream
+from grip2.blas_threads import one_blas_thread
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Categories, as_matrix, row_blocks, units_of_columns
 from grip2.knockoffs.category import CategoryModel, CategoryScores, category_models
@@ -36,6 +36,7 @@ from grip2.knockoffs.latent import Cells, HiddenScores, latent_moments, with_fix
 from grip2.knockoffs.marginals import learn_marginal
 from grip2.knockoffs.missing import MissingScores
 from grip2.knockoffs.s_matrix._groups import Groups
+from grip2.knockoffs.wide import WIDE, WideCorrelation, WideLaws, is_wide
 
 # Correlations of latent normal scores are estimated from at most this many rows: the standard error is about 1 / sqrt(10,000).
 _LATENT_ROWS = 10_000
@@ -43,6 +44,8 @@ _LATENT_ROWS = 10_000
 _SWEEPS = 10
 # The same where correlations were matched to those of the columns: they are often nearly singular then.
 _SWEEPS_MATCHED = 30
+# Rounds of drawing missing values of a wide table and estimating correlations anew.
+_WIDE_ROUNDS = 3
 
 
 class CopulaKnockoffs(JointCopiesSampler):
@@ -122,6 +125,9 @@ class CopulaKnockoffs(JointCopiesSampler):
 
     # State after construction; ``fit`` changes it.
     _categories: tuple[CategoryModel, ...] = ()
+    _covariance: np.ndarray | None = None  # None after a fit: the table is wide
+    _precision: np.ndarray | None = None
+    _wide: bool = False
     column_fit_: ColumnFit | None = None
 
     def __init__(
@@ -160,11 +166,39 @@ class CopulaKnockoffs(JointCopiesSampler):
         self.marginals_ = [learn_marginal(matrix[:, j], discrete=bool(observed[j])) for j in range(p)]
         self.discrete_columns_ = np.array([marginal.discrete for marginal in self.marginals_])
         self.spiked_columns_ = np.array([marginal.spiked for marginal in self.marginals_])
-        self.covariance_, self.ridge_ = stabilised(self._estimate(matrix), who=who)
-        self._precision = np.linalg.inv(self.covariance_) if self._latent() else None
-        self._laws = KnockoffLaws(np.zeros(p), self.covariance_, self.s, units, who=who)
+        self._wide = is_wide(*matrix.shape) and not self._categories
+        self._precision = None
+        if self._wide:
+            correlation = self._wide_correlation(matrix)
+            self._covariance, self.ridge_, self.shrinkage_ = None, 0.0, correlation.shrinkage
+            self._laws = WideLaws(correlation, self.s, who=who)
+        else:
+            self._covariance, self.ridge_ = stabilised(self._estimate(matrix), who=who)
+            if self._latent():
+                self._precision = np.linalg.inv(self._covariance)
+            self._laws = KnockoffLaws(np.zeros(p), self._covariance, self.s, units, who=who)
         self._remember_columns(X, p, units)
         return self
+
+    @property
+    def covariance_(self) -> np.ndarray:  # type: ignore[override]
+        """(p, p) covariance of the normal scores; made anew at every call for wide tables, whose factors alone are kept."""
+        if self._covariance is not None:
+            return self._covariance
+        assert isinstance(self._laws, WideLaws)
+        return self._laws.correlation.dense()
+
+    def own_correlation(self, copies: int = 1) -> np.ndarray:
+        return 1.0 - self.s_for(copies) if self._wide else super().own_correlation(copies)
+
+    def _wide_correlation(self, X: np.ndarray) -> WideCorrelation:
+        """Of the normal scores of a wide table; missing values are drawn anew a few times under the last estimate."""
+        rng = stream(generator_from(0), "copula covariance")
+        Z, missing = self._ranked(X, rng), np.isnan(X)
+        found = WideCorrelation.of(Z, self.extra_shrinkage)
+        for _ in range(_WIDE_ROUNDS if missing.any() else 0):
+            found = WideCorrelation.of(found.completed(np.where(missing, np.nan, Z), rng), self.extra_shrinkage)
+        return found
 
     def _check_parameters(self, who: str) -> None:
         check_shrinkage(self.shrinkage, who)
@@ -184,7 +218,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
         # Many products of small matrices: threads of the linear algebra library would wait for each other.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             return latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng)
 
     def _estimate(self, X: np.ndarray) -> np.ndarray:
@@ -236,7 +270,8 @@ class CopulaKnockoffs(JointCopiesSampler):
 
     def _in_cells(self) -> np.ndarray:
         """Mask of the columns whose normal score is drawn from a cell, in at least some rows."""
-        return self._tied() if self.discrete == "latent" else np.zeros(len(self.marginals_), dtype=bool)
+        drawn = self.discrete == "latent" and not self._wide
+        return self._tied() if drawn else np.zeros(len(self.marginals_), dtype=bool)
 
     def _tied(self) -> np.ndarray:
         """Mask of the discrete and spiked columns that belong to no category."""
@@ -310,12 +345,18 @@ class CopulaKnockoffs(JointCopiesSampler):
             raise Grip2Error(
                 f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {completed.shape}."
             )
-        precision = np.linalg.inv(self.covariance_) if self._precision is None else self._precision
+        precision = self._precision
+        if precision is None and not self._wide:
+            precision = np.linalg.inv(self.covariance_)
         incomplete = np.flatnonzero(np.isnan(completed).any(axis=1))
         for block in row_blocks(completed[incomplete]):
             rows = completed[incomplete[block]]
             Z = self._ranked(rows, rng)
-            self._hidden_scores(rows).draw(Z, precision, self._sweeps(), rng)
+            if precision is None:
+                assert isinstance(self._laws, WideLaws)
+                Z = self._laws.correlation.completed(np.where(np.isnan(rows), np.nan, Z), rng)
+            else:
+                self._hidden_scores(rows).draw(Z, precision, self._sweeps(), rng)
             completed[incomplete[block]] = np.where(np.isnan(rows), self._values(Z), rows)
         return completed
 
@@ -339,6 +380,11 @@ class CopulaKnockoffs(JointCopiesSampler):
         elif self._tied().any():
             texts.append(
                 f"{count}: tied values get random ranks, so their dependence comes out too weak, however many rows there are."
+            )
+        if self._wide:
+            texts.append(
+                f"More than {WIDE:,} columns and fewer rows: correlations are those of the rows, shrunk, and all columns have "
+                "one s; the covariance of so many columns cannot be estimated well, so treat what is found as candidates."
             )
         if self._categories:
             texts.append(

@@ -64,6 +64,8 @@ class GaussianKnockoffs(JointCopiesSampler):
 
     completes: ClassVar[bool] = True
 
+    _laws: KnockoffLaws
+
     def __init__(
         self,
         mean: np.ndarray | None = None,

@@ -24,9 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
-from threadpoolctl import threadpool_limits
 
+from grip2.blas_threads import one_blas_thread
 from grip2.filter import contrast, knockoff_threshold
+from grip2.knockoffs.unit_effects import bends_of, unit_effect
+from grip2.progress import Progress, counted_progress
 from grip2.standardise import standardise
 from grip2.units import Layout, Units
 
@@ -42,8 +44,6 @@ MOST_TRUE = 20
 _PENALTIES = (0.5, 0.25)
 # Columns of the table of all members, two functions of each included, and its entries.
 _MOST_COLUMNS, _MOST_ENTRIES = 1_500, 20_000_000
-# A bent function of a column that is left with less than this share of its deviation beside the column itself is dropped.
-_LEAST_BEND = 1e-2
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,7 @@ def predict_harm(
     units: Units,
     rng: np.random.Generator,
     responses: int = RESPONSES,
+    progress: Progress | None = None,
 ) -> Harm:
     """Estimate the harm of knockoffs of the rows of X.
 
@@ -112,10 +113,13 @@ def predict_harm(
     """
     cut = _cut(X.shape, len(draws[0]), units, rng)
     counted: list[tuple[str, dict[float, _Counts]]] = []
-    with threadpool_limits(limits=1, user_api="blas"):
+    after_response = counted_progress(progress, responses)
+    with one_blas_thread():
         for share, copies in zip(np.array_split(np.arange(responses), len(draws)), draws, strict=True):
             members = [cut.of(X), *(cut.of(copy) for copy in copies[: cut.copies])]
-            counted.extend(_simulated(members, cut.units, len(share), rng))
+            for each in _simulated(members, cut.units, len(share), rng):
+                counted.append(each)
+                after_response()
     return Harm(
         tuple(
             _rate(family, level, [each[level] for kind, each in counted if kind == family], cut.copies)
@@ -188,7 +192,7 @@ def _simulated(
     layout = Layout(len(members), units)
     n_copies, n = len(members) - 1, len(members[0])
     lines = np.hstack([standardise(table.astype(float, copy=False)) for table in members])
-    bends = _bent(np.hstack([table.astype(float, copy=False) for table in members]), lines)
+    bends = bends_of(np.hstack([table.astype(float, copy=False) for table in members]), lines)
     # In random order: where coordinate descent has not quite converged, no member has an advantage.
     order = rng.permutation(2 * lines.shape[1])
     Z = np.hstack([lines, bends])[:, order]
@@ -200,7 +204,14 @@ def _simulated(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             coefficients = lasso_path(
-                Z, Y[b], alphas=penalties, precompute=gram, Xy=cross[b], tol=1e-3, check_input=False
+                Z,
+                Y[b],
+                alphas=penalties,
+                precompute=gram,
+                Xy=cross[b],
+                tol=1e-3,
+                check_input=False,
+                random_state=0,  # unused; without it NumPy's global generator is advanced
             )[1]
         scores = np.empty_like(coefficients)
         scores[order] = coefficients**2
@@ -208,16 +219,6 @@ def _simulated(
         # One response, one penalty: in turn, so that both see all kinds of responses.
         W = contrast(layout.norms(by_column[:, (b // len(FAMILIES)) % len(penalties)]))
         yield FAMILIES[b % len(FAMILIES)], {level: _counts(W, truth[b], level, n_copies) for level in LEVELS}
-
-
-def _bent(values: np.ndarray, lines: np.ndarray) -> np.ndarray:
-    """|x - median|, made orthogonal to the column and standardised; zero where nothing is left of it (0/1 columns)."""
-    bends = np.abs(values - np.median(values, axis=0))
-    deviation = bends.std(axis=0)
-    bends -= bends.mean(axis=0)
-    bends -= lines * (lines * bends).mean(axis=0)
-    left = bends.std(axis=0)
-    return np.asarray(np.where(left > _LEAST_BEND * deviation, bends / np.where(left > 0, left, 1.0), 0.0))
 
 
 def _responses(
@@ -231,7 +232,8 @@ def _responses(
         family = FAMILIES[b % len(FAMILIES)]
         chosen = rng.permutation(len(units))[:n_true]
         truth[b, chosen] = True
-        effects = np.stack([_effect(lines, bends, units.columns[unit], family, rng) for unit in chosen])
+        bent = family == "even"
+        effects = np.stack([unit_effect(lines, bends, units.columns[unit], rng, bent=bent) for unit in chosen])
         if family == "products" and n_true > 1:
             half = n_true // 2
             effects = standardise((effects[:half] * effects[half : 2 * half]).T).T
@@ -240,15 +242,6 @@ def _responses(
         signal = rng.choice([-1.0, 1.0], len(effects)) @ effects
         Y[b] = standardise(standardise(signal) + rng.standard_normal(n))
     return Y, truth
-
-
-def _effect(
-    lines: np.ndarray, bends: np.ndarray, columns: np.ndarray, family: str, rng: np.random.Generator
-) -> np.ndarray:
-    """(n,) the standardised effect of the original of a unit: a random mixture of its columns, bent for even effects."""
-    bent = family == "even" and bool(np.any(bends[:, columns]))
-    source = (bends if bent else lines)[:, columns]
-    return standardise(source @ rng.standard_normal(len(columns)))
 
 
 def _counts(W: np.ndarray, true: np.ndarray, level: float, copies: int) -> _Counts:

@@ -14,6 +14,8 @@ from scipy.special import ndtr, ndtri
 _KEEP_ALL, _GRID, _EXTREMES = 20_000, 10_000, 100
 # A value shared by at least this fraction of the rows is a spike: its normal score is known only up to an interval.
 _SPIKE = 0.01
+# ... if so many rows share it at least: a few ties of a short table say nothing.
+_FEWEST_TIES = 5
 # Points of the numerical integration over normal scores.
 _POINTS = 4001
 
@@ -23,7 +25,7 @@ class ContinuousMarginal:
     """Order statistics ``x`` with their ranks ``u = (k + 1/2) / n``, interpolated linearly.
 
     Repeated values are kept: ``to_uniform`` draws their rank at random from the ranks they occupy, and ``from_uniform`` maps
-    any of these back to the value. ``spiked``: 1 % of the rows or more share one value.
+    any of these back to the value. ``spiked``: 1 % of the rows or more, and at least five, share one value.
     """
 
     x: np.ndarray
@@ -74,7 +76,7 @@ class ContinuousMarginal:
         if not self.tied:
             return False
         _, low, high = self._runs(self.x, np.searchsorted(self.x, self.x, side="left"))
-        return bool((high - low).max() >= _SPIKE)
+        return bool((high - low).max() >= max(_SPIKE, (_FEWEST_TIES - 1) / len(self.x)))
 
     def from_uniform(self, u: np.ndarray) -> np.ndarray:
         """The value at each rank."""

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from grip2.figure_style import to_svg
+import numpy as np
+
 from grip2.pages import render_page
-from grip2.report.effect_panels import effect_panels
-from grip2.report.figures import statistics_figure, surface_figure
+from grip2.report.cards import MOST_LEVELS, cards
+from grip2.report.evidence_bars import evidence_bars
+from grip2.report.fdr_levels import levels, levels_drawing
+from grip2.report.lasso_beside import lasso_beside
+from grip2.report.near_misses import near_misses
+from grip2.report.network_surface import network_surface
 from grip2.result import SelectionResult
 
-MAX_ROWS = 200
+# Rows of the tables of features and of columns; files have all.
+MAX_ROWS = 2_000
+# Longer texts of a setting are shortened.
+LONGEST_SETTING = 300
 
 
 def selection_page(
@@ -20,39 +28,64 @@ def selection_page(
     title: str = "Feature selection",
     notes: tuple[str, ...] = (),
     changes: tuple[str, ...] = (),
+    command: str = "",
 ) -> str:
-    """The report: verdict, figures, how selected features act, table, columns, assumptions, settings.
+    """The report: the answer, the selected units, near misses, the evidence, the knockoffs, columns, assumptions, settings.
 
-    ``notes`` stand beside the verdict, ``changes`` of the table below its columns.
+    ``notes`` stand beside the answer, ``changes`` of the table below its columns. ``command`` makes the same result again;
+    where it is not given, the page shows the selector as Python writes it.
     """
-    surface, frame, stages = surface_figure(result), result.to_frame(), result.facts.stages
-    shown = max(MAX_ROWS, int(result.selected_mask.sum()))
+    stages, quality = result.facts.stages, result.knockoff_quality
+    frame = result.to_frame()
+    correlation = dict(zip(result.feature_names, quality.unit_correlations, strict=False))
     return render_page(
         "selection.html",
         title=title,
         result=result,
-        rows=frame.head(shown).to_dict("records"),
-        n_hidden=max(0, len(frame) - shown),
-        statistics_svg=to_svg(statistics_figure(result)),
-        surface_svg=None if surface is None else to_svg(surface),
-        effects=result.effects,
-        effect_panels=effect_panels(result.effects) if result.effects is not None else [],
+        n_draws=result.settings["n_draws"],
+        in_draws=result.e_values is not None,
+        notes=notes,
+        cards=cards(result),
+        first_levels=MOST_LEVELS,
+        near_misses=near_misses(result),
+        evidence=evidence_bars(result),
+        rows=frame.head(max(MAX_ROWS, 1)).to_dict("records"),
+        n_hidden=max(0, len(frame) - MAX_ROWS),
+        correlation=correlation,
+        levels=levels(result),
+        levels_drawing=levels_drawing(result),
         stages=stages,
         learns_whole=any(stage.name == "network" and stage.target == "response" for stage in stages),
-        draws=result.settings["n_draws"],
         several=result.settings["n_draws"] > 1 or result.facts.members > 1,
-        settings=_all_settings(result),
-        notes=notes,
-        changes=changes,
+        lasso=lasso_beside(result),
+        surface=network_surface(result),
+        columns=result.columns[:MAX_ROWS],
         roles=", ".join(f"{n} {role}" for role, n in Counter(column.role for column in result.columns).most_common()),
+        changes=changes,
+        settings=_all_settings(result),
+        command=command or _python(result),
+        median_correlation=float(np.median(quality.unit_correlations)) if quality.unit_correlations else None,
     )
 
 
-def _all_settings(result: SelectionResult) -> list[tuple[str, Any]]:
+def _python(result: SelectionResult) -> str:
+    """The selector as Python writes it; empty in results of earlier versions."""
+    call = result.settings.get("call", "")
+    return f"{call}.fit(X, y)" if call else ""
+
+
+def _all_settings(result: SelectionResult) -> list[tuple[str, str]]:
     """Everything that was used or chosen, as rows ("training.block_size", 25)."""
     content = result.to_dict()
-    chosen = {name: content[name] or {} for name in ("training", "calibration", "knockoff_quality", "details")}
-    return _flat(content["settings"]) + _flat(chosen)
+    chosen = {name: content[name] or {} for name in ("training", "calibration", "details")}
+    quality = content["knockoff_quality"]
+    chosen["knockoff_quality"] = {name: value for name, value in quality.items() if not isinstance(value, list)}
+    given = {name: value for name, value in content["settings"].items() if name != "call"}
+    return [(name, _shortened(str(value))) for name, value in _flat({**given, **chosen})]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_SETTING else f"{text[:LONGEST_SETTING]}..."
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

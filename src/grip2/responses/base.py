@@ -136,6 +136,13 @@ class Response(ABC):
         """(rows, outputs) for given chances (rows, contrasts) of a label 1, where there are `latent_labels`."""
         raise NotImplementedError
 
+    def latent_order(self, rng: np.random.Generator) -> np.ndarray:
+        """(rows,) numbers of the rows by a measurement that may stand behind y, lowest first.
+
+        A simulated response deals the values of y out to other rows in this order. ``rng`` is for kinds without an order.
+        """
+        return np.argsort(self.y, kind="stable")
+
     def __len__(self) -> int:
         return len(self.y)
 

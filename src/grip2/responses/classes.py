@@ -166,6 +166,10 @@ class SeveralClasses(_Classes):
     def outputs_of_chances(self, chances: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(chances))
 
+    def latent_order(self, rng: np.random.Generator) -> np.ndarray:
+        """Class by class, the classes in random order."""
+        return np.argsort(rng.permutation(len(self.names))[self.y.astype(int)], kind="stable")
+
     @property
     def contrast_names(self) -> tuple[str, ...]:
         return self.names

@@ -112,6 +112,10 @@ class Survival(LikelihoodResponse):
         """(rows,) of the times, equal for equal times: single precision has them exactly, unlike the times."""
         return np.unique(self.times, return_inverse=True)[1].astype(np.float64)
 
+    def latent_order(self, rng: np.random.Generator) -> np.ndarray:
+        """By time. The event stays with its time, so that censoring depends on the features only where the time does."""
+        return np.argsort(self.times, kind="stable")
+
     def describe(self) -> str:
         seen = int(self.events.sum())
         return f"{self.noun}: {seen} events and {len(self) - seen} censored rows"

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import cpu_count
-from threadpoolctl import threadpool_limits
 
+from grip2.blas_threads import one_blas_thread
 from grip2.symmetry import Members
 
 Given = TypeVar("Given")
@@ -22,7 +22,7 @@ ONE_THREAD_BELOW = 4_000_000
 
 def threads_for(Z: np.ndarray) -> AbstractContextManager[Any]:
     """One BLAS thread for small tables: on a busy machine two that wait for each other take far longer."""
-    return threadpool_limits(1, user_api="blas") if Z.size < ONE_THREAD_BELOW else nullcontext()
+    return one_blas_thread() if Z.size < ONE_THREAD_BELOW else nullcontext()
 
 
 def shared_among_threads(work: Callable[[Given], Made], parts: Sequence[Given]) -> list[Made]:
@@ -30,7 +30,7 @@ def shared_among_threads(work: Callable[[Given], Made], parts: Sequence[Given]) 
 
     For work that releases Python's lock. Threads of ours do not wait for each other, as those of linear algebra libraries do.
     """
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(max(1, min(len(parts), cpu_count()))) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(max(1, min(len(parts), cpu_count()))) as pool:
         return list(pool.map(work, parts))
 
 

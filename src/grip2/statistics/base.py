@@ -40,9 +40,14 @@ class Statistic(BaseEstimator, ABC):
     gram_based: ClassVar[bool] = False
     # True for statistics that gain from scoring several knockoff draws, or members of an ensemble, in one call.
     batches_draws: ClassVar[bool] = False
+    # Time that one draw takes, where fitting knockoffs takes 1: a rough guess, for the progress bar.
+    relative_time: ClassVar[int] = 1
 
     # Tasks of the responses (`grip2.responses`) that the statistic can honour; None: all of them.
     honours: ClassVar[tuple[str, ...] | None] = None
+
+    # False: what the lasso finds on the same knockoffs is not worth telling beside it, because it is the lasso.
+    compared_with_lasso: ClassVar[bool] = True
 
     # Settings of earlier versions, and what replaces them.
     replaced_settings: ClassVar[Mapping[str, str]] = {}
@@ -173,6 +178,7 @@ class BatchedStatistic(Statistic):
     """Base of statistics that score several knockoff draws in one call; a subclass implements ``_importances``."""
 
     batches_draws: ClassVar[bool] = True
+    relative_time: ClassVar[int] = 6
 
     @abstractmethod
     def _importances(

@@ -7,6 +7,7 @@ effects, and nothing is left to set.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -134,10 +135,14 @@ class Chain:
     @classmethod
     def of(cls, model: EffectModel, response: int, noise: Noise, rng: np.random.Generator) -> Chain:
         terms = model.terms(response)
-        return cls(terms, EffectMoves(terms), model.n_rows, model.all_pairs, noise, rng)
+        return cls(terms, EffectMoves(terms, model.edges), model.n_rows, model.all_pairs, noise, rng)
 
     def __post_init__(self) -> None:
         self.state = nothing_acts(self.terms)
+        self._has_functions = (self.terms.place != len(self.terms.gram) - 1).any(axis=(0, 2))
+        # Columns of a wide table that are not in the model have nothing to draw.
+        pairs = len(self._has_functions) + np.arange(len(self.state.pair))
+        self._visited = np.concatenate([np.flatnonzero(self._has_functions), pairs])
         self.variances = np.full(FUNCTIONS + 1, EFFECT_VARIANCES / self.n)
         self.shares = np.tile(np.array([0.9, *[0.1 / len(SETS)] * len(SETS)]), (2, 1))
         self.pair_share = 1.0 / max(2, self.all_pairs)
@@ -148,15 +153,16 @@ class Chain:
         self.warm_up(burn_in)
         return self.collect(rounds - burn_in)
 
-    def warm_up(self, rounds: int) -> Chain:
+    def warm_up(self, rounds: int, after_round: Callable[[], None] = lambda: None) -> Chain:
         """Rounds that are discarded: from few rows to all of them, in the first three quarters."""
         self.noise = self.noise_model.draw(self.terms, self.state, self.rng)
         for k in range(rounds):
             left = max(0.0, 1.0 - k / max(1.0, 0.75 * rounds))
             self._round(min(1.0, TEMPERED_ROWS / self.n) ** left)
+            after_round()
         return self
 
-    def collect(self, rounds: int) -> Draws:
+    def collect(self, rounds: int, after_round: Callable[[], None] = lambda: None) -> Draws:
         """Rounds that are kept."""
         units, members = len(self.state.acting), len(self.terms.place)
         probability, visits, effects = np.zeros((units, members)), np.zeros(units), np.zeros(len(self.state.effects))
@@ -170,6 +176,7 @@ class Chain:
             effects += sums.effects
             used = np.flatnonzero(self.state.effects)
             samples.append((used, self.state.effects[used]))
+            after_round()
         mean = (probability / np.maximum(visits, 1.0)[:, None]).T
         return Draws(mean, effects / (SWEEPS_PER_ROUND * len(samples)), self.noise_model.constant(), tuple(samples))
 
@@ -189,7 +196,7 @@ class Chain:
         return self._prior(1.0)
 
     def _round(self, tempered: float) -> EffectSums:
-        everyone = np.tile(np.arange(len(self.state.chosen) + len(self.state.pair)), (SWEEPS_PER_ROUND, 1))
+        everyone = np.tile(self._visited, (SWEEPS_PER_ROUND, 1))
         prior = self._prior(tempered)
         sums = sweep(self.terms, self.state, self.rng.permuted(everyone, axis=1), prior, self.rng)
         if self.rounds % ROUNDS_PER_MOVE == 0:
@@ -212,10 +219,9 @@ class Chain:
         squares = np.array([*(of_columns**2).sum(axis=(0, 1)), (of_pairs**2).sum()])
         spread = 0.5 * squares + 0.5 * EFFECT_VARIANCES / n
         self.variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), 0.01 / n, 10.0)
-        has_functions = (terms.place != len(terms.gram) - 1).any(axis=(0, 2))
         inside = state.in_pairs[terms.unit] > 0
         for h, idle in enumerate((max(1.0, ROWS_PER_ACTING_COLUMN * len(terms.unit) / n), 1.0)):
-            counts = np.bincount(state.chosen[has_functions & (inside == bool(h))], minlength=len(SETS) + 1)
+            counts = np.bincount(state.chosen[self._has_functions & (inside == bool(h))], minlength=len(SETS) + 1)
             in_advance = np.array([idle, *[1.0 / len(SETS)] * len(SETS)])  # columns, as if counted
             self.shares[h] = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
         if self.all_pairs:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from grip2.engine.effect_sweeps import EffectTerms
 from grip2.statistics.basis import FUNCTIONS, Basis, SideFunctions
 from grip2.statistics.effect_design import COLUMNS_MAX, EffectColumns, EffectMoments, main_columns, moments_of
+from grip2.statistics.effect_moves import correlated_columns
 from grip2.statistics.pair_screen import ALL_PRODUCTS, PairTerms, count_pairs, screen_pairs
 from grip2.units import Layout
 
@@ -55,6 +57,11 @@ class EffectModel:
             pairs.kind,
             units.of_column[np.stack([pairs.left, pairs.right], axis=1)],
         )
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """(edges, 2) columns of different units that are correlated; the same for all responses."""
+        return correlated_columns(self.terms(0))
 
     def prediction(self, Z: np.ndarray, effects: np.ndarray) -> np.ndarray:
         """(rows,) of effects (size,) on the columns of the model."""

@@ -29,9 +29,10 @@ _NEIGHBOURS_MOST = 8  # of a column
 class EffectMoves:
     """The moves of one chain, in the order in which they are made."""
 
-    def __init__(self, terms: EffectTerms) -> None:
+    def __init__(self, terms: EffectTerms, edges: np.ndarray | None = None) -> None:
+        """``edges``: of `correlated_columns`, which all chains of a model share."""
         self._terms = terms
-        self._edges = _correlated_columns(terms)
+        self._edges = correlated_columns(terms) if edges is None else edges
 
     def move(self, state: EffectState, prior: Prior, rng: np.random.Generator) -> None:
         """Exchanges of the units that act, and some swaps."""
@@ -62,7 +63,7 @@ class EffectMoves:
             yield ordered[k]
 
 
-def _correlated_columns(terms: EffectTerms) -> np.ndarray:
+def correlated_columns(terms: EffectTerms) -> np.ndarray:
     """(edges, 2) columns of different units whose lines are correlated in some members; each with its closest ones."""
     members, p, _ = terms.place.shape
     lines = terms.place[:, :, 0]
@@ -72,12 +73,12 @@ def _correlated_columns(terms: EffectTerms) -> np.ndarray:
             np.maximum(closeness, np.abs(terms.gram[np.ix_(lines[k], lines[other])]), out=closeness)
     closeness = np.maximum(closeness, closeness.T)
     closeness[terms.unit[:, None] == terms.unit] = 0.0
-    edges = set()
-    for j in range(p):
-        for other in np.argsort(-closeness[j], kind="stable")[:_NEIGHBOURS_MOST]:
-            if closeness[j, other] >= CORRELATED:
-                edges.add((min(j, int(other)), max(j, int(other))))
-    return np.array(sorted(edges), dtype=np.intp).reshape(-1, 2)
+    # Where more are tied than fit, those of all members of a unit are tied alike: which are kept does not favour any.
+    most = min(_NEIGHBOURS_MOST, p)
+    closest = np.argpartition(-closeness, most - 1, axis=1)[:, :most]
+    near = np.take_along_axis(closeness, closest, axis=1) >= CORRELATED
+    ends = np.stack([np.broadcast_to(np.arange(p)[:, None], closest.shape)[near], closest[near]], axis=1)
+    return np.asarray(np.unique(np.sort(ends, axis=1), axis=0), dtype=np.intp).reshape(-1, 2)
 
 
 class _Moving:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from grip2.engine.effect_sweeps import Prior
+from grip2.progress import Progress, counted_progress, split_progress
 from grip2.standardise import standardise
 from grip2.statistics.augmented import shared_among_threads, threads_for
 from grip2.statistics.effect_chain import SWEEPS_PER_ROUND, Chain, Draws, MeasurementNoise, Noise, ProbitNoise
@@ -23,6 +24,8 @@ from grip2.units import Layout
 
 SWEEPS = 1600  # of all chains together
 CHAINS = 4
+# Of all responses together, such as one for each of many classes, but so many for each at least.
+SWEEPS_OF_ALL, FEWEST_SWEEPS = 4800, 400
 BURN_IN = 0.2  # share of the sweeps of a chain
 SCREENING_ROUNDS = 12
 # Densities of states fluctuate by so much (in logarithms) within a mode: smaller differences between chains mean little.
@@ -31,6 +34,8 @@ FLATTENED = 5.0
 # longer tables are taken for measurements, which loses little where a label says little.
 LATENT_ENTRIES = 60_000_000
 LEAST_CHANCE = 1e-3
+# Shares of the time, for the progress bar: the model with its screened pairs, and the chains.
+_WORK = (1_000, 2_000)
 
 
 class EffectFit(NamedTuple):
@@ -84,6 +89,7 @@ def fit_effects(
     interactions: bool = True,
     sweeps: int = SWEEPS,
     chains: int = CHAINS,
+    progress: Progress | None = None,
 ) -> EffectFit:
     """Posterior of the standardised columns ``Z`` (rows, members p) for the measurements ``y``.
 
@@ -103,6 +109,7 @@ def fit_effects(
         interactions=interactions,
         sweeps=sweeps,
         chains=chains,
+        progress=progress,
     )
     residual = y - own.mean() - own.std() * found.prediction(Z, 0)
     return EffectFit(found.probability(0), residual, found.disagreement(0))
@@ -119,12 +126,14 @@ def sample_posterior(
     interactions: bool = True,
     sweeps: int = SWEEPS,
     chains: int = CHAINS,
+    progress: Progress | None = None,
 ) -> Posterior:
     """Posteriors of responses (rows,), each by itself, on one model of the columns ``Z`` (rows, members p).
 
     ``labels``: the responses are 0 and 1, and latent measurements are drawn; else they are measurements.
     """
     Y = np.column_stack([standardise(np.asarray(one, dtype=float)) for one in responses])
+    of_model, of_chains = split_progress(progress, *_WORK)
     with threads_for(Z):
         model = fit_model(
             Z,
@@ -135,6 +144,7 @@ def sample_posterior(
             left_by=lambda model, response: Y[:, response] - _first_look(model, Z, response, rng),
             rng=rng,
         )
+        sweeps = min(sweeps, max(FEWEST_SWEEPS, SWEEPS_OF_ALL // len(responses)))
         rounds = max(1, -(-sweeps // (SWEEPS_PER_ROUND * chains)))
         latent = labels and len(Z) * len(model.columns) <= LATENT_ENTRIES
         values = model.moments.standardised(Z, model.columns) if latent else np.zeros((0, 0))
@@ -148,10 +158,13 @@ def sample_posterior(
             for own in rng.spawn(chains)
         ]
         burn_in = int(BURN_IN * rounds)
-        shared_among_threads(lambda chain: chain.warm_up(burn_in), runs)
+        if of_model is not None:
+            of_model(1, 1)
+        after_round = counted_progress(of_chains, len(runs) * (burn_in + max(1, rounds - burn_in)))
+        shared_among_threads(lambda chain: chain.warm_up(burn_in, after_round), runs)
         for response in range(len(responses)):
             _resample(runs[response * chains : (response + 1) * chains], rng)
-        drawn = shared_among_threads(lambda chain: chain.collect(rounds - burn_in), runs)
+        drawn = shared_among_threads(lambda chain: chain.collect(rounds - burn_in, after_round), runs)
     by_response = tuple(tuple(drawn[k : k + chains]) for k in range(0, len(drawn), chains))
     given = np.array(responses)
     return Posterior(model, by_response, given.mean(axis=1), given.std(axis=1), latent)

@@ -30,7 +30,7 @@ import numpy as np
 from grip2._random import stream
 from grip2.errors import Grip2Error
 from grip2.facts import StageFacts
-from grip2.progress import Progress
+from grip2.progress import Progress, share_progress
 from grip2.responses import Measurement, Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic, check_whole
@@ -61,6 +61,7 @@ class EffectPosterior(Statistic, Stage):
         Of the Gibbs sampler, in all of its four chains together; the first fifth is discarded as burn-in.
     """
 
+    relative_time: ClassVar[int] = 6
     stage_name: ClassVar[str] = "effects"
     stage_explains: ClassVar[str] = "effects of single features and of pairs, straight or curved (Bayesian model)"
 
@@ -75,11 +76,11 @@ class EffectPosterior(Statistic, Stage):
         self._check_settings()
         Z = members.standardised(np.float32)
         if response.leaves_residual or response.latent_labels:
-            return Importance(self._posterior(Z, members.layout, response, None, rng).importance)
+            return Importance(self._posterior(Z, members.layout, response, None, rng, progress).importance)
         vectors = response.contrasts
         if response.has_working_response:
             vectors = response.working_responses(self._lassos(Z, members.layout, response, rng).outputs)
-        return Importance(self._of_measurements(Z, members.layout, vectors, None, rng))
+        return Importance(self._of_measurements(Z, members.layout, vectors, None, rng, progress))
 
     def fit_stage(
         self,
@@ -89,14 +90,15 @@ class EffectPosterior(Statistic, Stage):
         *,
         rng: np.random.Generator,
         fit_rows: np.ndarray | None = None,
+        progress: Progress | None = None,
     ) -> StageFit:
         self._check_settings()
         if response.leaves_residual or response.latent_labels:
-            return self._posterior(Z, layout, response, fit_rows, stream(rng, "posterior"))
+            return self._posterior(Z, layout, response, fit_rows, stream(rng, "posterior"), progress)
         # Outputs come from lassos, which model the response; probabilities of its working responses find more.
         lassos = self._lassos(Z, layout, response, rng, fit_rows)
         vectors = response.working_responses(lassos.outputs)
-        found = self._of_measurements(Z, layout, vectors, fit_rows, stream(rng, "posterior"))
+        found = self._of_measurements(Z, layout, vectors, fit_rows, stream(rng, "posterior"), progress)
         return StageFit(found, response, lassos.logits, 1.0, _unit_weights(found), lassos.penalties)
 
     def _posterior(
@@ -106,10 +108,11 @@ class EffectPosterior(Statistic, Stage):
         response: Response,
         fit_rows: np.ndarray | None,
         rng: np.random.Generator,
+        progress: Progress | None,
     ) -> StageFit:
         """Of measurements, or of labels through latent measurements: scores and predictions come from one model."""
         if response.leaves_residual:
-            fit = self._fit(Z, layout, response.y, fit_rows, rng)
+            fit = self._fit(Z, layout, response.y, fit_rows, rng, progress)
             left = Measurement.residual(fit.residual, fit_rows)
             told = _agreement(fit.disagreement)
             return StageFit(fit.probability, left, None, left.scale, _unit_weights(fit.probability), notes=told)
@@ -120,6 +123,7 @@ class EffectPosterior(Statistic, Stage):
             own.contrasts,
             rng=rng,
             labels=True,
+            progress=progress,
             **self._settings(fit_rows),
         )
         every = range(len(own.contrasts))
@@ -151,15 +155,25 @@ class EffectPosterior(Statistic, Stage):
         vectors: Sequence[np.ndarray],
         fit_rows: np.ndarray | None,
         rng: np.random.Generator,
+        progress: Progress | None,
     ) -> np.ndarray:
         """(members, units) summed over the ``vectors`` (rows,), each taken for a measurement."""
-        fits = [self._fit(Z, layout, one, fit_rows, rng) for one in vectors]
+        fits = [
+            self._fit(Z, layout, one, fit_rows, rng, share_progress(progress, k, len(vectors)))
+            for k, one in enumerate(vectors)
+        ]
         return np.asarray(np.sum([fit.probability for fit in fits], axis=0))
 
     def _fit(
-        self, Z: np.ndarray, layout: Layout, y: np.ndarray, fit_rows: np.ndarray | None, rng: np.random.Generator
+        self,
+        Z: np.ndarray,
+        layout: Layout,
+        y: np.ndarray,
+        fit_rows: np.ndarray | None,
+        rng: np.random.Generator,
+        progress: Progress | None,
     ) -> EffectFit:
-        return fit_effects(Z, layout, y, rng=rng, fit_rows=fit_rows, **self._settings(fit_rows))
+        return fit_effects(Z, layout, y, rng=rng, fit_rows=fit_rows, progress=progress, **self._settings(fit_rows))
 
     def _settings(self, fit_rows: np.ndarray | None) -> dict[str, Any]:
         # A fit to some rows serves a rehearsal only, and needs fewer sweeps.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -32,6 +32,8 @@ class Ensemble(Statistic):
 
     Small networks are trained as one batched computation.
     """
+
+    relative_time: ClassVar[int] = 6
 
     def __init__(self, statistic: Statistic, k: int = 5, *, budget: str = "split") -> None:
         self.statistic = statistic

@@ -8,7 +8,7 @@ an event and ordered classes have the l1-penalised model of their own likelihood
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.linear_model import LassoCV
@@ -40,6 +40,8 @@ class LassoCoefficient(Statistic):
         Grid of penalties: so many from the smallest that kills every coefficient down to ``ratio`` of it,
         equally spaced on the log scale. Twice as coarse where the model is not least squares and a fit costs more.
     """
+
+    compared_with_lasso: ClassVar[bool] = False
 
     def __init__(self, folds: int = 5, *, n_lambdas: int = 100, ratio: float = 1e-3) -> None:
         self.folds = folds
@@ -96,5 +98,5 @@ class LassoCoefficient(Statistic):
         splits = [(np.setdiff1d(np.arange(len(Z)), fold), fold) for fold in folds]
         largest = float(np.max(np.abs(Z.T @ response.y))) / len(Z)
         grid = lambda_grid(largest, self.n_lambdas, self.ratio)
-        model = LassoCV(alphas=grid, cv=splits, precompute=False).fit(Z, response.y)
+        model = LassoCV(alphas=grid, cv=splits, precompute=False, random_state=0).fit(Z, response.y)
         return np.abs(model.coef_), {"lambda": float(model.alpha_)}

@@ -57,6 +57,7 @@ class LassoCurves(Statistic, Stage):
         *,
         rng: np.random.Generator,
         fit_rows: np.ndarray | None = None,
+        progress: Progress | None = None,
     ) -> StageFit:
         if not isinstance(self.curves, bool | np.bool_):
             raise Grip2Error(f"LassoCurves: curves must be True or False, got {self.curves!r}.")

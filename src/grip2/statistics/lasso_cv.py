@@ -207,6 +207,7 @@ class _Solver:
                 tol=self.tolerance,
                 max_iter=self.max_iterations,
                 check_input=False,
+                random_state=0,  # unused: coordinates are visited in turn. Without it NumPy's global generator is advanced
                 **how,
             )
         self.converged &= not caught

@@ -69,7 +69,7 @@ def _residual(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.r
         coefficients, intercept, penalty, share = fit.coefficients, fit.intercept, fit.lambda_, fit.r2
     else:
         splits = [(np.setdiff1d(np.arange(len(fit_rows)), fold), fold) for fold in folds]
-        model = LassoCV(cv=splits, precompute=False).fit(own, target)
+        model = LassoCV(cv=splits, precompute=False, random_state=0).fit(own, target)
         coefficients, intercept, penalty = model.coef_, float(model.intercept_), float(model.alpha_)
         share = 1.0 - float(model.mse_path_.mean(axis=1).min() / max(target.var(), np.finfo(float).tiny))
     residual = y - Z @ coefficients - intercept

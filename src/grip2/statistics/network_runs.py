@@ -12,7 +12,7 @@ from grip2.engine.target import Target
 from grip2.engine.train import train, train_batch
 from grip2.engine.training import TrainingConfig, TrainingRun
 from grip2.facts import CalibrationFacts, TrainingFacts
-from grip2.progress import Progress, split_progress
+from grip2.progress import Progress, begin, split_progress
 from grip2.result import Importance
 from grip2.statistics.augmented import distinct
 from grip2.statistics.held_out import NetworkProblem
@@ -70,6 +70,8 @@ def score_tables(
     each = ready * len(draws) if len(tables) == 1 else ready
     found = [one.without_training() for one in each]
     left = [k for k, importance in enumerate(found) if importance is None]
+    if left:
+        begin(progress, "training the network")
     if together and len(left) > 1:
         for_batch = split_progress(progress, work.preparing * len(tables), work.training * len(draws))[1]
         distinct_left = ready if len(tables) == 1 else [ready[k] for k in left]

@@ -16,8 +16,12 @@ import numpy as np
 
 from grip2.facts import StageFacts
 from grip2.filter import contrast
+from grip2.progress import Progress, begin, split_progress
 from grip2.responses import Response, share_explained
 from grip2.units import Layout
+
+# Shares of the time that a stage takes, of the fit to the rows kept and of that to all rows.
+_WORK = (1_000, 2_000)
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,12 @@ class Stage(ABC):
         *,
         rng: np.random.Generator,
         fit_rows: np.ndarray | None = None,
+        progress: Progress | None = None,
     ) -> StageFit:
         """Fit to the standardised columns ``Z`` (rows, members p) of all members.
 
         ``fit_rows``: the numbers of the rows to fit on, all by default. What is left is that of all rows.
+        ``progress`` need not be called.
         """
 
     def facts(self, fit: StageFit) -> StageFacts:
@@ -76,10 +82,15 @@ def fit_with_held_out_share(
     kept: np.ndarray,
     held_out: np.ndarray,
     rng: np.random.Generator,
+    progress: Progress | None = None,
 ) -> tuple[StageFit, StageFit]:
     """The stage fitted to the rows ``kept`` only, and to all rows; both with the share of the former on ``held_out``."""
-    rehearsal = stage.fit_stage(Z, layout, response, rng=rng, fit_rows=kept)
-    whole = stage.fit_stage(Z, layout, response, rng=rng)
+    begin(progress, "fitting the first stage")
+    of_rehearsal, of_whole = split_progress(progress, *_WORK)
+    rehearsal = stage.fit_stage(Z, layout, response, rng=rng, fit_rows=kept, progress=of_rehearsal)
+    whole = stage.fit_stage(Z, layout, response, rng=rng, progress=of_whole)
+    if progress is not None:
+        progress(1, 1)  # a stage need not report
     share = held_out_share(rehearsal, response, kept, held_out)
     return replace(rehearsal, held_out_share=share), replace(whole, held_out_share=share)
 

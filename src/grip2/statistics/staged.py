@@ -20,7 +20,7 @@ from grip2._random import stream
 from grip2.engine.training import TrainingRun
 from grip2.errors import Grip2Error
 from grip2.facts import Facts, StageFacts
-from grip2.progress import Progress, split_progress
+from grip2.progress import Progress, begin, split_progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import BatchedStatistic
@@ -39,6 +39,9 @@ TARGETS = (RESIDUAL, RESPONSE)
 # If the first stage's held-out share is below this, the network is trained on the response: subtracting what the
 # stage fitted would only add noise.
 LEAST_SHARE = 0.01
+
+# The first stage takes about as long as so many steps of the network, for the progress bar.
+FIRST_STAGE_STEPS = 8_000
 
 NETWORK_EXPLAINS = {
     RESIDUAL: "any signal in what is left, for example features that act together",
@@ -102,7 +105,7 @@ class Staged(BatchedStatistic):
         choosing = network.range_steps(judged=True) * (2 if self.target == "auto" else 1)
 
         def prepare(Z: np.ndarray, layout: Layout, rng: np.random.Generator, part: Progress | None) -> _PreparedStages:
-            for_choice, for_block = split_progress(part, choosing, network.blocks.pilot_steps)
+            for_choice, for_block = split_progress(part, FIRST_STAGE_STEPS + choosing, network.blocks.pilot_steps)
             choice = _choose(self, Z, layout, response, rng, for_choice)
             ready = network.prepared(choice.learned.problem, choice.rehearsal, rng, for_block)
             in_units_of_y = choice.learned.scale**2
@@ -117,7 +120,7 @@ class Staged(BatchedStatistic):
         def read(run: TrainingRun, prepared: _PreparedStages) -> Importance:
             return _staged_importance(run, prepared)
 
-        work = Work(choosing + network.blocks.pilot_steps, network.training_steps)
+        work = Work(FIRST_STAGE_STEPS + choosing + network.blocks.pilot_steps, network.training_steps)
         together = network.trains_together(draws)
         return score_tables(draws, rngs, prepare=prepare, read=read, work=work, together=together, progress=progress)
 
@@ -192,15 +195,21 @@ def _choose(
     network = statistic.network
     for_rehearsals = stream(rng, "rehearsals")
     kept, held_out = split_rows(len(Z), stream(rng, "held-out rows"))
-    before, stage = fit_with_held_out_share(
-        statistic.first, Z, layout, response, kept=np.sort(kept), held_out=held_out, rng=rng
+    for_first, for_network = split_progress(
+        progress,
+        FIRST_STAGE_STEPS,
+        network.range_steps(judged=True) * (2 if statistic.target == "auto" else 1),
     )
+    before, stage = fit_with_held_out_share(
+        statistic.first, Z, layout, response, kept=np.sort(kept), held_out=held_out, rng=rng, progress=for_first
+    )
+    begin(progress, "rehearsing the network")
     candidates = [statistic.target]
     if statistic.target == "auto":
         candidates = [RESIDUAL, RESPONSE] if stage.held_out_share > LEAST_SHARE else [RESPONSE]
     rehearsals: dict[str, Rehearsal] = {}
     losses: dict[str, float] = {}
-    parts = split_progress(progress, *[network.range_steps(judged=True)] * len(candidates))
+    parts = split_progress(for_network, *[network.range_steps(judged=True)] * len(candidates))
     for candidate, part in zip(candidates, parts, strict=True):
         learned = _learned(Z, layout, response, before, candidate)
         alike = copy.deepcopy(for_rehearsals)  # the same start and batches: less chance in the comparison

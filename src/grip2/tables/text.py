@@ -22,7 +22,7 @@ _PLAIN = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity))$
 _CODE = re.compile(r"0\d+$")
 _SPACES = re.compile(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(\D|$))")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?$")
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+$")
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?$")
 _SIGNS = "%$€£"
 
 # Tried in this order; the first that fits is used.
@@ -73,7 +73,7 @@ def _comma(text: str) -> str | None:
     """A decimal comma; three digits after it in every cell would mean thousands, which are tried before."""
     if _DECIMAL_COMMA.match(text):
         return text.replace(".", "").replace(",", ".")
-    return text if re.match(r"[+-]?\d+$", text) else None
+    return text if re.match(r"[+-]?\d+([eE][+-]?\d+)?$", text) else None
 
 
 def _signed(text: str) -> str | None:

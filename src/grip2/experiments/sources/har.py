@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from grip2.datasets import load_har, make_semireal
+from grip2.datasets.har import fetch_har
 from grip2.experiments.figures import measures_figure
 from grip2.experiments.method_looks import MethodLooks
 from grip2.experiments.sections import STABILITY_NOTE, Section, ensemble_sections, nearest_level, numbers_section
@@ -37,6 +38,9 @@ class HAR(Source):
     default_knockoffs = "copula"
     axes = ("s",)
     shares_X = True
+
+    def fetch(self, options: Mapping[str, Any], data_home: Path | None) -> None:
+        fetch_har(data_home)
 
     def population(self, options: Mapping[str, Any], data_home: Path | None) -> Population:
         injection = {name: options[name] for name in _INJECTION}

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from grip2.datasets import load_hiv
-from grip2.datasets.hiv import DRUGS
+from grip2.datasets.hiv import DRUGS, fetch_hiv
 from grip2.errors import Grip2Error, did_you_mean
 from grip2.experiments.figures import beside_published_figure
 from grip2.experiments.method_looks import MethodLooks
@@ -49,6 +49,9 @@ class HIV(Source):
                 f"drug of {options['drug_class']} must be one of {', '.join(drugs)}, got {options['drug']!r}."
                 f"{did_you_mean(options['drug'], drugs)}"
             )
+
+    def fetch(self, options: Mapping[str, Any], data_home: Path | None) -> None:
+        fetch_hiv(options["drug_class"], data_home)
 
     def population(self, options: Mapping[str, Any], data_home: Path | None) -> Population:
         table = load_hiv(**options, data_home=data_home)

@@ -1,0 +1,17 @@
+"""Where things are kept that can be made again: the user's cache folder, if there is one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def user_cache() -> Path | None:
+    """The folder of grip2 below XDG_CACHE_HOME or ~/.cache; None for a user without a home, as in some containers."""
+    chosen = os.environ.get("XDG_CACHE_HOME")
+    if chosen:
+        return Path(chosen) / "grip2"
+    try:
+        return Path.home() / ".cache" / "grip2"
+    except RuntimeError:
+        return None

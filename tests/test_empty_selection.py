@@ -1,0 +1,102 @@
+"""Nothing selected: the strongest features, the likely cause and the next step; impossible requests before any work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grip2 import KnockoffSelector
+from grip2.copies import ImpossibleRequestWarning, why_impossible
+from grip2.decision import Decision
+from grip2.empty_selection import Request, why_empty
+from grip2.filter import fewest_selected, q_values
+from grip2.knockoffs import GaussianKnockoffs
+from grip2.statistics import Statistic
+
+
+def why(W, **settings):
+    W = np.array(W, dtype=float)
+    names = [f"f{j}" for j in range(len(W))]
+    request = Request(**{"fdr": 0.1, "offset": 1, "n_draws": 1, "copies": 1, "names": names, **settings})
+    q = q_values(W, request.offset, request.copies)
+    return why_empty(Decision(W, q, 0 * W > 0, np.inf), request)
+
+
+LED = [5, 4, 3.5, 3, -1, 0.5, -0.5, 0.2, -0.2, 0.1, -0.1, 0.05]
+MIXED = [5, -5, 4, -4, 3, -3, 2, -2, 1, -1, 0.5, -0.5]
+
+
+def test_the_strongest_are_named():
+    assert "The strongest were f0 (selected from fdr 0.25 on), f1 (" in why(LED)
+    assert "The strongest" not in why(-np.array(LED[:4] * 3))
+
+
+def test_too_few():
+    text = why(LED)
+    assert "Likely cause: too few. 4 features stood above every knockoff, where 10 are needed." in text
+    assert "Next step: draw 3 copies (--copies 3, or copies=3) or ask for fdr 0.25." in text
+    assert "draw 3 copies" not in why(LED, draws_copies=False)
+    assert fewest_selected(0.1, 3) == 4
+
+
+def test_chance_is_not_called_too_few():
+    """One or two leading features of one copy each are what chance gives."""
+    assert "too few" not in why([5, 4, -3.5, 3, -1, 0.5, -0.5, 0.2, -0.2, 0.1, -0.1, 0.05])
+    assert "Likely cause: no signal" in why(MIXED)
+
+
+def test_collinear_with_their_knockoffs():
+    everywhere = why(MIXED, own_correlation=0.93)
+    assert "columns have a mean correlation of 0.93 with their own knockoffs" in everywhere
+    assert "--group-threshold" in everywhere
+    near_one = np.where(np.isin(np.arange(12), [0, 2, 4]), 0.96, 0.1)
+    assert "the strongest features have a mean correlation of 0.96" in why(MIXED, correlations=near_one)
+    assert "--group-threshold" not in why(MIXED, correlations=0 * near_one)
+
+
+@pytest.mark.parametrize(
+    ("explained", "words"),
+    [
+        (0.002, "no signal: the models predict 0.2 % of the response on rows held out"),
+        (0.3, "a weak signal: the models predict 30 % of the response"),
+        (None, "no signal, or one too weak"),
+    ],
+)
+def test_no_signal(explained, words):
+    text = why(MIXED, explained=explained)
+    assert words in text
+    assert "Next step: check that the target" in text
+
+
+def test_several_draws():
+    text = why(MIXED, n_draws=5)
+    assert "averaged over 5 draws" in text
+    assert "Next step" in text
+
+
+def test_what_is_impossible():
+    assert why_impossible(0.1, 1, 10) == ""
+    assert why_impossible(0.1, 5, 2) == ""
+    told = why_impossible(0.05, 1, 12)
+    assert "at least 20 features must be selected together (1 / (copies x fdr)), and there are 12" in told
+    assert "draw at least 2 copies or ask for an fdr of at least 0.084" in told
+    assert fewest_selected(0.05, 2) <= 12
+    assert fewest_selected(0.084, 1) <= 12
+    assert "copies or" not in why_impossible(0.05, 1, 12, draws_copies=False)
+    assert "The request was impossible" in why(MIXED, fdr=0.05)
+
+
+class Never(Statistic):
+    """Its work must not begin before the warning."""
+
+    def _importance(self, members, response, *, rng, progress):
+        raise AssertionError("work began")
+
+
+def test_impossible_requests_are_said_before_the_work():
+    X, y = np.random.default_rng(0).standard_normal((60, 6)), np.random.default_rng(1).standard_normal(60)
+    impossible = KnockoffSelector(Never(), GaussianKnockoffs(), fdr=0.1, copies=1, random_state=0)
+    with pytest.raises(ImpossibleRequestWarning, match="at least 10 features must be selected together"):
+        impossible.fit(X, y)
+    with pytest.raises(AssertionError, match="work began"):
+        impossible.set_params(offset=0).fit(X, y)
