@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -285,7 +286,7 @@ def threshold_zero() -> Iterator[None]:
     """Zero is a candidate for the threshold, and units with W = 0 count as found."""
 
     def with_zero(original: Any, W: np.ndarray, fdr: float, offset: int = 1, copies: int = 1) -> float:
-        estimate = (offset + np.sum(W < 0)) / (copies * max(1, np.sum(W >= 0)))
+        estimate = (offset + np.sum(W < 0)) / (copies * max(1, int(np.sum(W >= 0))))
         return 0.0 if estimate <= fdr else float(original(W, fdr, offset, copies))
 
     with _replaced(decision, "knockoff_threshold", with_zero):
@@ -299,7 +300,7 @@ def ties_go_to_the_original() -> Iterator[None]:
     def contrast(original: Any, scores: np.ndarray) -> np.ndarray:
         others = np.sort(scores[1:], axis=0)
         tau = scores[0] - np.median(others, axis=0)
-        return np.where(scores[0] >= others[-1], tau, original(scores))
+        return np.asarray(np.where(scores[0] >= others[-1], tau, original(scores)))
 
     with _replaced(result, "contrast", contrast):
         yield
@@ -310,7 +311,8 @@ def draws_counted_as_independent() -> Iterator[None]:
     """All draws share one set of knockoffs, and their e-values are multiplied as if they were independent."""
 
     def one_set(original: Any, *arguments: Any, rngs: Any, **named: Any) -> Any:
-        return original(*arguments, rngs=rngs[:1], **named) * len(rngs)
+        drawn = original(*arguments, rngs=rngs[:1], **named)
+        return replace(drawn, importances=drawn.importances * len(rngs))
 
     def product(_: Any, found: Any, fdr: float, copies: int = 1) -> Any:
         return np.prod([e_values(W, inner_level(fdr), copies) for W in found], axis=0)

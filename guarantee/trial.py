@@ -14,7 +14,7 @@ import numpy as np
 
 from grip2 import KnockoffSelector, draws
 from grip2._random import generator_from
-from grip2.decision import decide
+from grip2.decision import Evidence
 from grip2.draws import draw_importances
 from grip2.errors import Grip2Error
 from grip2.knockoffs import CopulaKnockoffs
@@ -72,7 +72,7 @@ def one_thread() -> AbstractContextManager[object]:
     """
     if os.environ.get("OMP_NUM_THREADS") != "1":
         return nullcontext()
-    return patch.object(draws, "threadpool_limits", lambda **_: nullcontext())
+    return patch.object(draws, "one_blas_thread", nullcontext)
 
 
 class Trials:
@@ -111,7 +111,7 @@ class Trials:
             else:
                 importances = self._importances(data, trial)
                 wins, top = count_wins(importances[0], ~data.truth)
-                decision = decide(importances, fdr=FDR, offset=1)
+                decision = Evidence.of(importances, offset=1).decide(FDR)
                 selected, q_values = decision.selected, decision.q_values
             refused = 0
         except Grip2Error:
@@ -135,7 +135,7 @@ class Trials:
             units=self.design.units,
             copies=self.cell.copies,
             rngs=_generators(self.cell, trial),
-        )
+        ).importances
 
     def _selector(self, trial: int) -> KnockoffSelector:
         exact = self.cell.sampler == EXACT
@@ -174,8 +174,7 @@ def count_wins(importance: Importance, null: np.ndarray) -> tuple[np.ndarray, np
 
 def _fitted(sampler: KnockoffSampler, design: Design, X: np.ndarray) -> KnockoffSampler:
     groups = None if design.units.all_single else design.units
-    given = {"groups": groups} if groups is not None else {}
-    return sampler.fit(X, **given, categories=design.categories)
+    return sampler.fit(X, groups=groups, categories=design.categories)
 
 
 _LEARNT: dict[str, KnockoffSampler] = {}
@@ -190,7 +189,9 @@ def learnt_sampler(design: Design) -> KnockoffSampler:
 
 
 def run_trials(cell: Cell, kind: str, first: int, most: int, seconds: float) -> Tally:
-    """Trials of one kind, "signs" or "selection", from number ``first`` on: until ``most`` are done or time is over; at least one.
+    """Trials of one kind, "signs" or "selection", from number ``first`` on.
+
+    Until ``most`` are done or time is over; at least one.
 
     Warnings are for users, who are told of every numerical repair; here it is the numbers that tell.
     """
