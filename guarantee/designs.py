@@ -69,7 +69,10 @@ def _normal(
     labels: list[int] | None = None,
     s: str = "mvr",
 ) -> Design:
-    """Normal columns; ``repeated``: every row occurs so often; ``labels``: columns with one label form a unit; ``s``: solver of S."""
+    """Normal columns.
+
+    ``repeated``: every row occurs so often. ``labels``: columns with one label form a unit. ``s``: the solver that chooses S.
+    """
     p = len(correlation)
     mean, scale = 2.0 + np.arange(p) % 3, 0.5 + np.arange(p) % 4
     units = Units.single(p) if labels is None else Units.from_labels(labels)

@@ -51,8 +51,8 @@ def _page(rows: list[Row], folder: Path) -> list[str]:
     return [
         "# The guarantee, cell by cell",
         "",
-        "Written by `make guarantee` and `make guarantee-defects`; do not edit. What is claimed: on exact knockoffs each member of",
-        "a null unit wins equally often, and the mean false discovery proportion is at most its level. What is only reported:",
+        "Written by `make guarantee` and `make guarantee-defects`; do not edit. What is claimed: on exact knockoffs each member",
+        "of a null unit wins equally often, and the mean false discovery proportion is at most its level. What is only reported:",
         "what it costs to estimate the law of X from the same rows.",
         "",
         *_summary(rows),
@@ -73,7 +73,7 @@ def _summary(rows: list[Row]) -> list[str]:
     seconds = sum(row.signs.seconds + row.selections.seconds for row in rows)
     signs, selections = sum(row.signs.signs for row in rows), sum(row.selections.trials for row in rows)
     lines = [
-        f"Processor time of this run: {seconds / 60:.0f} minutes of one core; {signs:,} signs without the shuffle and "
+        f"Time of this run: {seconds / 60:.0f} minutes of one process; {signs:,} signs without the shuffle and "
         f"{selections:,} selections; grip2 {grip2.__version__}, Python {platform.python_version()}.",
         "",
         "| cells | number | verdicts |",
@@ -101,23 +101,25 @@ def _verdicts(rows: list[Row]) -> str:
 
 def _method(rows: list[Row]) -> list[str]:
     tested = sum(row.cell.tests_signs for row in rows)
+    levels = " and ".join(map(str, LEVELS))
     return [
         "## How to read it",
         "",
-        f"**Signs.** The statistic without the shuffle of members, on exact knockoffs; up to {SIGNS:,} signs of null units for each",
-        "cell, fewer where time was over (the number is in the table). The evidence is an e-process, the likelihood ratio of a",
-        "Dirichlet mixture to fair winners, over all null units and over the quarter with the largest W. A cell fails at",
-        f"e >= 1e4 x {tested} cells, so that all sign tests together give a false alarm with a probability of at most 1e-4, at",
-        "whatever time the suite is stopped or resumed (Ville's inequality).",
+        f"**Signs.** The statistic without the shuffle of members, on exact knockoffs: up to {SIGNS:,} signs of null units",
+        "for each cell, fewer where time was over (the number is in the table). The evidence is an e-process, the",
+        " likelihood ratio of a Dirichlet mixture to fair winners, over all null units and over the quarter with",
+        f"the largest W. A cell fails at e >= 1e4 x {tested} cells, so that all sign tests together give a false alarm with a",
+        "probability of at most 1e-4, at whatever time the suite is stopped or resumed (Ville's inequality).",
         "",
-        f"**False discoveries.** Up to {SELECTIONS} selections for each cell, judged at {' and '.join(map(str, LEVELS))}; the evidence",
-        "is a mixture of bets on `FDP - q`, a nonnegative supermartingale while `E FDP <= q` (`guarantee/evidence.py`). A cell",
-        f"fails at e >= {FAILS_AT:.0e}: a false alarm with a probability of at most 1e-4 for each cell.",
+        f"**False discoveries.** Up to {SELECTIONS} selections for each cell, judged at {levels}. The evidence is a mixture",
+        "of bets on `FDP - q`, a nonnegative supermartingale while `E FDP <= q` (`guarantee/evidence.py`). A cell fails at",
+        f"e >= {FAILS_AT:,.0f}: a false alarm with a probability of at most 1e-4 for each cell.",
         "",
-        "In the tables, `first` is the share of nonzero null W that the original wins, beside what is fair (1/2, or 1/4 with three",
-        "copies); `FDP` is the mean at 0.1 and at 0.2 with the standard error; `power` is at 0.2; `e` is log10 of the e-value, first of",
-        "the signs, then of the false discoveries. Networks and chains have small settings (`guarantee/cells.py`), except",
-        "in the last table. A selection that is refused with an error counts as empty.",
+        "In the tables, `first` is the share of nonzero null W that the original wins; fair is 1/2, with three copies 1/4. `FDP`",
+        "is the mean at both levels with its standard error, `power` is at the larger level, and `e` is log10 of the e-value,",
+        "first of the signs, then of the false discoveries. A cell has passed if nothing speaks against it, and few trials say",
+        "little. Networks and chains have small settings (`guarantee/cells.py`), except in the last table. A selection that is",
+        "refused with an error counts as empty.",
     ]
 
 
@@ -166,15 +168,11 @@ def _family(title: str, rows: list[Row]) -> list[str]:
 
 def _label(row: Row) -> tuple[str, ...]:
     cell = row.cell
-    return (_sampler(cell), cell.task, cell.design, _statistic(cell), cell.signal)
+    return (cell.sampler, cell.task, cell.design, _statistic(cell), cell.signal)
 
 
 def _statistic(cell: Cell) -> str:
     return cell.statistic + (f", {cell.draws} draws" if cell.draws > 1 else "")
-
-
-def _sampler(cell: Cell) -> str:
-    return cell.sampler
 
 
 def _line(row: Row) -> str:
@@ -182,7 +180,7 @@ def _line(row: Row) -> str:
     share = f"{signs.wins[0] / signs.signs:.3f}" if signs.signs else "-"
     evidence = f"{signs.log_e_signs / _LOG_10:.1f}, {found.worst / _LOG_10:.1f}"
     told = (
-        _statistic(cell), _sampler(cell), cell.task, cell.design, cell.signal, str(cell.copies), f"{signs.signs:,}", share,
+        _statistic(cell), cell.sampler, cell.task, cell.design, cell.signal, str(cell.copies), f"{signs.signs:,}", share,
         str(found.trials), _fdp(row), f"{found.mean_power:.2f}" if cell.signal != "none" else "-", evidence, row.verdict,
     )  # fmt: skip
     return f"| {' | '.join(told)} |"
