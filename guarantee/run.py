@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from grip2.orphans import leave_with_parent
 from guarantee.cells import Cell, all_cells
 from guarantee.evidence import FAILS_AT, Tally
 from guarantee.store import Part, append, load, totals
@@ -18,8 +20,9 @@ from guarantee.trial import run_trials
 
 # A cell is done with so many signs and so many selections.
 SIGNS, SELECTIONS = 30_000, 400
-# Shares of the time for a first look at every exact cell, for bringing these to their targets, for a first look at the others.
-FIRST_LOOK, EXACT_CELLS, OTHERS = 0.15, 0.45, 0.25
+# Shares of the time: a first look at every exact cell, these brought to their targets, a first look at the others, all of them.
+# A phase that takes longer, because a fit does, takes the time from the phases after it.
+FIRST_LOOK, EXACT_CELLS, OTHERS = 0.15, 0.4, 0.3
 PARTS_OF_A_WORKER = 200  # compiled programs of many cells fill the memory of a process
 
 
@@ -89,6 +92,8 @@ def passes(work: list[Work], progress: Progress, total: float) -> Iterator[tuple
         if not progress.tally(each).trials:
             yield each, FIRST_LOOK * total / len(exact)
     for each in sorted(exact, key=lambda each: _cost(progress.tally(each))):
+        if progress.seconds > (FIRST_LOOK + EXACT_CELLS) * total:
+            break
         yield each, EXACT_CELLS * total / len(exact)
     for each in others:
         if not progress.tally(each).trials:
@@ -112,7 +117,13 @@ def run(file: Path, *, minutes: float, jobs: int, cells: list[Cell] | None = Non
     deadline = time.monotonic() + (total - progress.seconds) / jobs
     plan = passes(work, progress, total)
     running: dict[Future[Part], Work] = {}
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=PARTS_OF_A_WORKER) as pool:
+    with ProcessPoolExecutor(
+        jobs,
+        mp_context=get_context("spawn"),
+        initializer=leave_with_parent,
+        initargs=(os.getpid(),),
+        max_tasks_per_child=PARTS_OF_A_WORKER,
+    ) as pool:
         while True:
             while len(running) < jobs and time.monotonic() < deadline:
                 following = next(plan, None)
