@@ -228,7 +228,7 @@ def _biased() -> AbstractContextManager[Any]:
 
 @planted
 def statistic_favours_the_first() -> Iterator[None]:
-    """The statistic gives the first place a tenth more; the shuffle would hide it from the false discoveries."""
+    """The statistic gives the first place a tenth more, which the shuffle hides from the false discoveries."""
     with _biased():
         yield
 

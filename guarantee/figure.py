@@ -8,7 +8,7 @@ import numpy as np
 
 from grip2.figure_style import BLUE, GREY, ORANGE, new_figure, to_svg
 from guarantee.evidence import LEVELS
-from guarantee.verdicts import Row
+from guarantee.verdicts import FEW_SELECTIONS, Row
 
 
 def draw_figure(rows: list[Row]) -> str:
@@ -16,7 +16,7 @@ def draw_figure(rows: list[Row]) -> str:
     with new_figure(9.0, 3.6) as figure:
         left, right = figure.subplots(1, 2)
         _draw_signs(left, [row for row in rows if row.signs.signs])
-        _draw_proportions(right, [row for row in rows if row.selections.trials > 1])
+        _draw_proportions(right, [row for row in rows if row.selections.trials >= FEW_SELECTIONS])
         return to_svg(figure)
 
 
@@ -43,9 +43,9 @@ def _draw_proportions(ax: Any, rows: list[Row]) -> None:
         errors = np.array([2 * row.selections.error_of_fdp[-1] for row in ordered])
         ax.errorbar(place, means, errors, fmt="o", markersize=2, linewidth=0.4, color=colour, label=label)
     ax.axhline(LEVELS[-1], color=GREY, linewidth=0.8)
-    ax.set_xlabel("cells, by their mean")
+    ax.set_xlabel(f"cells of at least {FEW_SELECTIONS} selections, by their mean")
     ax.set_ylabel(f"mean FDP at {LEVELS[-1]} ± 2 standard errors")
-    ax.set_ylim(0, 1)
+    ax.set_ylim(0, max(0.4, 1.1 * max((float(row.selections.mean_fdp[-1]) for row in rows), default=0.0)))
     ax.set_title("False discoveries", loc="left", fontsize=9)
     if rows:
         ax.legend(frameon=False, fontsize=8)

@@ -17,7 +17,7 @@ from guarantee.evidence import FAILS_AT, LEVELS
 from guarantee.figure import draw_figure
 from guarantee.run import SELECTIONS, SIGNS
 from guarantee.store import load
-from guarantee.verdicts import Row, judge
+from guarantee.verdicts import FEW_SELECTIONS, FEW_SIGNS, Row, judge
 
 FAMILIES = {
     "statistics": "Every statistic on exact knockoffs",
@@ -72,6 +72,8 @@ def _summary(rows: list[Row]) -> list[str]:
     others = [row for row in rows if not row.cell.exact]
     seconds = sum(row.signs.seconds + row.selections.seconds for row in rows)
     signs, selections = sum(row.signs.signs for row in rows), sum(row.selections.trials for row in rows)
+    signs_each = _spread([row.signs.signs for row in rows if row.cell.tests_signs])
+    selections_each = _spread([row.selections.trials for row in rows])
     lines = [
         f"Time of this run: {seconds / 60:.0f} minutes of one process; {signs:,} signs without the shuffle and "
         f"{selections:,} selections; grip2 {grip2.__version__}, Python {platform.python_version()}.",
@@ -80,6 +82,10 @@ def _summary(rows: list[Row]) -> list[str]:
         "|---|---|---|",
         f"| exact knockoffs | {len(exact)} | {_verdicts(exact)} |",
         f"| estimated knockoffs | {len(others)} | {_verdicts(others)} |",
+        "",
+        f"Signs for each tested cell: {signs_each}; selections for each cell: {selections_each}. Fewer than {FEW_SIGNS:,} signs "
+        f"or {FEW_SELECTIONS} selections are few: "
+        "nothing was found there, and little was looked at.",
         "",
     ]
     failed = [f"- **{row.cell.key}**: {row.verdict} {row.error}" for row in rows if row.failed]
@@ -99,6 +105,11 @@ def _verdicts(rows: list[Row]) -> str:
     )
 
 
+def _spread(counts: list[int]) -> str:
+    low, middle, high = np.quantile(counts, [0.0, 0.5, 1.0])
+    return f"{low:,.0f} to {high:,.0f}, median {middle:,.0f}"
+
+
 def _method(rows: list[Row]) -> list[str]:
     tested = sum(row.cell.tests_signs for row in rows)
     levels = " and ".join(map(str, LEVELS))
@@ -107,7 +118,7 @@ def _method(rows: list[Row]) -> list[str]:
         "",
         f"**Signs.** The statistic without the shuffle of members, on exact knockoffs: up to {SIGNS:,} signs of null units",
         "for each cell, fewer where time was over (the number is in the table). The evidence is an e-process, the",
-        " likelihood ratio of a Dirichlet mixture to fair winners, over all null units and over the quarter with",
+        "likelihood ratio of a Dirichlet mixture to fair winners, over all null units and over the quarter with",
         f"the largest W. A cell fails at e >= 1e4 x {tested} cells, so that all sign tests together give a false alarm with a",
         "probability of at most 1e-4, at whatever time the suite is stopped or resumed (Ville's inequality).",
         "",
@@ -117,9 +128,8 @@ def _method(rows: list[Row]) -> list[str]:
         "",
         "In the tables, `first` is the share of nonzero null W that the original wins; fair is 1/2, with three copies 1/4. `FDP`",
         "is the mean at both levels with its standard error, `power` is at the larger level, and `e` is log10 of the e-value,",
-        "first of the signs, then of the false discoveries. A cell has passed if nothing speaks against it, and few trials say",
-        "little. Networks and chains have small settings (`guarantee/cells.py`), except in the last table. A selection that is",
-        "refused with an error counts as empty.",
+        "first of the signs, then of the false discoveries. Networks and chains have small settings (`guarantee/cells.py`),",
+        "except in the last table. A selection that is refused with an error counts as empty.",
     ]
 
 

@@ -10,6 +10,9 @@ from guarantee.cells import Cell
 from guarantee.evidence import FAILS_AT, Tally
 from guarantee.store import Part, totals
 
+# Fewer signs or selections than these show little, and are not called passed.
+FEW_SIGNS, FEW_SELECTIONS = 1_000, 50
+
 
 @dataclass(frozen=True, eq=False)
 class Row:
@@ -24,6 +27,12 @@ class Row:
     @property
     def reached(self) -> bool:
         return bool(self.signs.trials or self.selections.trials or self.error)
+
+    @property
+    def few(self) -> bool:
+        """Too few trials to say more than that nothing was found."""
+        few_signs = self.cell.tests_signs and self.signs.signs < FEW_SIGNS
+        return few_signs or self.selections.trials < FEW_SELECTIONS
 
     @property
     def unfair(self) -> bool:
@@ -46,6 +55,8 @@ class Row:
             return "ABOVE LEVEL" if self.cell.exact else "above level"
         if self.selections.refused and self.selections.refused == self.selections.trials:
             return "refused"
+        if self.few:
+            return "few trials"
         return "passed" if self.cell.exact else "not above level"
 
     @property

@@ -31,6 +31,13 @@ def test_a_planted_defect_is_caught(defect):
     assert examine(defect, CHEAP).by
 
 
+def test_a_missing_shuffle_is_told_from_a_biased_statistic():
+    """The shuffle makes a biased statistic harmless: its false discoveries are seen only where the shuffle is missing."""
+    selections = tuple(check for check in CHEAP if check.kind == "selection")
+    assert examine("shuffle missing", selections).by
+    assert not examine("statistic favours the first", selections).by
+
+
 def test_defects_leave_no_trace():
     before = ConditionalGaussian.draw, base.draw_order, decision.knockoff_threshold, filter.fdp_from_counts
     for plant in DEFECTS.values():
