@@ -6,9 +6,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --only-b
 
 # One test process for each core, at most four: each holds a compiler and its programs in memory.
 PARALLEL := -n logical --maxprocesses 4 --dist loadfile
-# Of `make guarantee`, in minutes, and its processes.
+# Of `make guarantee`: minutes, processes, and --fresh where the trials in results/guarantee come from other code.
 BUDGET ?= 85
 JOBS ?= 2
+MORE ?=
 COVERAGE := --cov=grip2 --cov-report=term-missing:skip-covered
 
 .PHONY: help demo test coverage test-browser test-slow test-lowest lint bench faults guarantee guarantee-defects build clean
@@ -66,7 +67,7 @@ faults: $(VENV)/.installed-test ## commands killed, terminated and interrupted a
 	$(BIN)/python -m benchmarks.faults
 
 guarantee: $(VENV)/.installed-test ## false discoveries and null signs, cell by cell; goes on where it was stopped (at most 90 minutes on 2 cores)
-	PYTHONPATH=. $(BIN)/python -m guarantee run --budget $(BUDGET) --jobs $(JOBS)
+	PYTHONPATH=. $(BIN)/python -m guarantee run --budget $(BUDGET) --jobs $(JOBS) $(MORE)
 
 guarantee-defects: $(VENV)/.installed-test ## plant twenty defects and see which check catches each (at most 10 minutes)
 	PYTHONPATH=. $(BIN)/python -m guarantee defects

@@ -20,7 +20,9 @@ def main() -> int:
         "--budget", type=float, default=85.0, metavar="MINUTES", help="of all runs together (default 85)"
     )
     suite.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
-    suite.add_argument("--fresh", action="store_true", help="forget earlier runs")
+    which = suite.add_mutually_exclusive_group()
+    which.add_argument("--fresh", action="store_true", help="forget earlier runs")
+    which.add_argument("--mixed", action="store_true", help="add to trials of other code")
     commands.add_parser(
         "defects", help="plant every defect and see which check catches it; fails if two or more escape"
     )
@@ -28,10 +30,16 @@ def main() -> int:
     for each in commands.choices.values():
         each.add_argument("--out", type=Path, default=FOLDER, help=f"folder of the results (default {FOLDER})")
     given = parser.parse_args()
-    return _perform(given)
+    from grip2.errors import Grip2Error
+
+    try:
+        return _perform(given)
+    except Grip2Error as error:
+        parser.exit(2, f"{error}\n")
 
 
 def _perform(given: argparse.Namespace) -> int:
+    from guarantee.origin import claim
     from guarantee.planting import plant_all
     from guarantee.report import failures, write_report
     from guarantee.run import run
@@ -40,6 +48,7 @@ def _perform(given: argparse.Namespace) -> int:
     if given.command == "run":
         if given.fresh:
             trials.unlink(missing_ok=True)
+        claim(given.out, mixed=given.mixed)
         run(trials, minutes=given.budget, jobs=given.jobs)
     escaped = plant_all(given.out / "defects.csv") if given.command == "defects" else 0
     write_report(given.out)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from guarantee.cells import COPIES, EXACT, Cell, all_cells
 from guarantee.designs import BASE, DESIGNS
+from guarantee.origin import claim
 from guarantee.report import write_report
 from guarantee.run import Progress, Work, all_work, compute, passes, run
 from guarantee.signals import SIGNALS, TASKS, respond
@@ -13,6 +14,7 @@ from guarantee.store import Part, append, load, totals
 from guarantee.trial import Trials, run_trials, without_shuffle
 from guarantee.verdicts import judge
 
+from grip2.errors import Grip2Error
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.statistics.registry import STATISTICS
 from grip2.symmetry import Members
@@ -121,6 +123,17 @@ def test_run_stops_in_time_goes_on_and_reports(tmp_path):
     write_report(tmp_path)
     assert "No cell that must pass has failed." in (tmp_path / "README.md").read_text(encoding="utf-8")
     assert (tmp_path / "guarantee.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_trials_of_other_code_are_not_added_to(tmp_path):
+    claim(tmp_path)
+    append(tmp_path / "trials.csv", compute(Work(CHEAP[0], "signs"), 0, 1, 1.0))
+    claim(tmp_path)  # the same code goes on
+    (tmp_path / "code.txt").write_text("other code\n")
+    with pytest.raises(Grip2Error, match="--fresh"):
+        claim(tmp_path)
+    claim(tmp_path, mixed=True)
+    claim(tmp_path)
 
 
 def test_an_error_and_unfair_signs_fail_their_cells(tmp_path):
