@@ -10,9 +10,12 @@ PARALLEL := -n logical --maxprocesses 4 --dist loadfile
 BUDGET ?= 85
 JOBS ?= 2
 MORE ?=
+# Warnings are errors, all of them are shown, and the pages share one reading of the sources.
+SPHINX := $(BIN)/python -m sphinx -W --keep-going -d docs/_build/doctrees
+
 COVERAGE := --cov=grip2 --cov-report=term-missing:skip-covered
 
-.PHONY: help demo test coverage test-browser test-slow test-lowest lint bench faults guarantee guarantee-defects build clean
+.PHONY: help demo test coverage test-browser test-slow test-lowest lint docs docs-links docs-images bench faults guarantee guarantee-defects build clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -28,6 +31,10 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/.installed
 	$(PIP) --no-build-isolation --editable '.[test]'
+	@touch $@
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/.installed
+	$(PIP) --no-build-isolation --editable '.[docs]'
 	@touch $@
 
 demo: $(VENV)/.installed ## make .venv, install, select features on a generated table, write the report
@@ -60,6 +67,17 @@ lint: $(VENV)/.installed-test ## ruff (lint and format) and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(VENV)/.installed-docs ## the documentation site, in docs/_build/html; a warning is an error
+	$(SPHINX) -E -b html docs docs/_build/html
+
+docs-links: docs ## every internal link, anchor and file of the site; also external ones with GRIP2_DOCS_ONLINE=1
+	$(BIN)/python docs/check_links.py docs/_build/html
+	$(SPHINX) -b linkcheck docs docs/_build/linkcheck
+
+docs-images: docs ## the pictures of README and docs, in docs/images
+	$(BIN)/grip2 demo --out grip2-demo --force
+	$(BIN)/python docs/make_images.py grip2-demo docs/gallery/images
+
 bench: $(VENV)/.installed-test ## speed, as ratios measured in one run
 	$(BIN)/grip2 bench
 
@@ -77,4 +95,4 @@ build: $(VENV)/.installed-test ## the wheel and the source archive, in dist/
 	$(BIN)/python -m hatchling build
 
 clean: ## remove the environments, caches and builds
-	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache .coverage .coverage.* dist grip2-demo
+	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache .coverage .coverage.* dist grip2-demo docs/_build docs/gallery docs/generated

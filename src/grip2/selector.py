@@ -74,8 +74,8 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         How importance is measured, or the name of a statistic on the command line ("lcd"); None means ``Staged()``: a model
         of single effects, then a network.
     knockoffs : KnockoffSampler, str or None
-        How knockoffs are made; None means ``CopulaKnockoffs(s="mvr")``: marginal distributions matched by ranks, for
-        any kind of column.
+        How knockoffs are made, or a name of the command line; None means "auto": copula knockoffs, or sequential ones where
+        responses simulated on the table show that these keep the level better.
     fdr : float
         Target false discovery rate: at most this share of the selected units is false, on average.
     copies : int or "auto"
@@ -95,8 +95,9 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         combined by e-values and e-BH, which controls the same rate.
     offset : {1, 0}
         1 controls the false discovery rate (knockoff+); 0 selects more and controls only a modified rate.
-    task : {"auto", "regression", "classification"}
-        "auto": text, booleans and two distinct values are classes, everything else is a measurement.
+    task : {"auto", "regression", "classification", "counts", "ordered", "survival"}
+        "auto": text, booleans and two distinct values are classes, ordered categories of pandas are ordered classes, a time
+        with an event is survival, everything else is a measurement. Counts have to be asked for.
     random_state : int, Generator, RandomState or None
         The same int gives the same result, in any process and with any ``n_jobs``.
     n_jobs : int or None

@@ -20,7 +20,7 @@ _TERMS = 40
 # Weights of the squared change of a score correlation beside the squared error of a column correlation, tried in this order
 # until errors are no larger than standard errors. The weight decides where columns say little, as about a negative
 # correlation of two rare values, and keeps chance correlations from making knockoffs equal to their originals.
-_WEIGHTS = (0.3, 0.1, 0.03, 0.01)
+_WEIGHTS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 _ITERATIONS = 200
 # Above so many columns the search would take minutes.
 MOST_COLUMNS = 500

@@ -2,7 +2,7 @@
 
 A `Response` alone knows how y is encoded, which loss a network has, what a model without features predicts, what a model
 leaves unexplained and how people are told of it. The rest of the package asks it and never looks at the name of a task.
-A new kind is one subclass and one entry of `recognition.KINDS`.
+A new kind is one subclass and one entry of `recognition.KINDS`; one of your own is made known by `register`.
 """
 
 from grip2.responses.base import Response, share_explained
@@ -11,7 +11,7 @@ from grip2.responses.counts import Counts
 from grip2.responses.given import rows_of, times_and_events
 from grip2.responses.measurement import Measurement
 from grip2.responses.ordered import OrderedClasses
-from grip2.responses.recognition import KINDS, check_varies, response_from, tasks
+from grip2.responses.recognition import KINDS, check_varies, register, response_from, tasks
 from grip2.responses.survival import Survival
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Survival",
     "TwoClasses",
     "check_varies",
+    "register",
     "response_from",
     "rows_of",
     "share_explained",

@@ -22,6 +22,20 @@ AUTOMATIC = "auto"
 FEW_WHOLE_NUMBERS = 10
 
 
+def register(kind: type[Response]) -> type[Response]:
+    """Make a kind of response of your own known by its ``task``; usable as a class decorator. It is tried before the others.
+
+    This lasts as long as the process.
+    """
+    global KINDS
+    if not (isinstance(kind, type) and issubclass(kind, Response)):
+        raise Grip2Error(f"register: a kind must be a subclass of grip2.responses.Response, got {kind!r}.")
+    if kind.task == AUTOMATIC:
+        raise Grip2Error(f"register: the task of {kind.__name__} must not be {AUTOMATIC!r}: choose another name.")
+    KINDS = (kind, *(known for known in KINDS if known is not kind))
+    return kind
+
+
 def tasks() -> tuple[str, ...]:
     """What ``task=`` may be, beside "auto"."""
     return tuple(dict.fromkeys(kind.task for kind in reversed(KINDS)))

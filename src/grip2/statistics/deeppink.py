@@ -28,11 +28,13 @@ from grip2.units import Layout
 
 
 class DeepPINK(BatchedStatistic):
-    """``S_kj = |z_kj w_j|`` for member k of column j, z the filter weights, ``w = W(0) W(1) ... W(L)`` the product of later ones.
+    """``S_kj = |z_kj w_j|`` for member k of column j: its filter weight times the product of all later ones.
+
+    z are the filter weights and ``w = W(0) W(1) ... W(L)``.
 
     All members of a column share its filter, and so w_j. A member of a unit of several columns scores the sum over them. The
     original, with one copy, takes ``W_j = S_j^2 - S~_j^2``; every statistic here reports S, so ours is ``W_j = S_j - S~_j``: the
-    same signs, another order of the magnitudes. For several classes |w_j| is summed over the outputs.
+    same signs, another order of the magnitudes. For several classes ``|w_j|`` is summed over the outputs.
 
     Parameters
     ----------

@@ -27,10 +27,10 @@ from grip2.symmetry import Members
 
 
 class LassoCoefficient(Statistic):
-    """Lasso coefficient difference (LCD): |coefficient| at the cross-validated penalty.
+    """Lasso coefficient difference (LCD): ``|coefficient|`` at the cross-validated penalty.
 
     Of Candes et al. (2018, section 3.1); the paper does not report it. For several classes S_j is the sum of
-    |coefficient| over one-against-rest logistic regressions, each with its own penalty.
+    ``|coefficient|`` over one-against-rest logistic regressions, each with its own penalty.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ CHANCE_ROWS = 20
 
 
 class LassoCurves(Statistic, Stage):
-    """|coefficient| of two cross-validated lassos, on the columns and on their curves, weighted by what each explains.
+    """``|coefficient|`` of two cross-validated lassos, on the columns and on their curves, weighted by what each explains.
 
     Parameters
     ----------
