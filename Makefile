@@ -6,15 +6,19 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --only-b
 
 # One test process for each core, at most four: each holds a compiler and its programs in memory.
 PARALLEL := -n logical --maxprocesses 4 --dist loadfile
+# Of `make guarantee`: minutes, processes, and --fresh where the trials in results/guarantee come from other code.
+BUDGET ?= 85
+JOBS ?= 2
+MORE ?=
 # Warnings are errors, all of them are shown, and the pages share one reading of the sources.
 SPHINX := $(BIN)/python -m sphinx -W --keep-going -d docs/_build/doctrees
 
 COVERAGE := --cov=grip2 --cov-report=term-missing:skip-covered
 
-.PHONY: help demo test coverage test-browser test-slow test-lowest lint docs docs-links docs-images bench faults build clean
+.PHONY: help demo test coverage test-browser test-slow test-lowest lint docs docs-links docs-images bench faults guarantee guarantee-defects build clean
 
 help: ## show the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -79,6 +83,12 @@ bench: $(VENV)/.installed-test ## speed, as ratios measured in one run
 
 faults: $(VENV)/.installed-test ## commands killed, terminated and interrupted at random points, and run again; about an hour
 	$(BIN)/python -m benchmarks.faults
+
+guarantee: $(VENV)/.installed-test ## false discoveries and null signs, cell by cell; goes on where it was stopped (at most 90 minutes on 2 cores)
+	PYTHONPATH=. $(BIN)/python -m guarantee run --budget $(BUDGET) --jobs $(JOBS) $(MORE)
+
+guarantee-defects: $(VENV)/.installed-test ## plant twenty defects and see which check catches each (at most 10 minutes)
+	PYTHONPATH=. $(BIN)/python -m guarantee defects
 
 build: $(VENV)/.installed-test ## the wheel and the source archive, in dist/
 	rm -rf dist
