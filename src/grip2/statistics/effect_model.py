@@ -29,6 +29,7 @@ MOMENTS_WORK = 1.5e11
 # Products of all pairs, of all members, for every row of the table, at most: screening for more would find noise.
 PRODUCTS_PER_ROW = 8
 FIRST_SCREEN = 0.6  # of the pairs are found in the first screening
+MANY_RESPONSES = 5
 
 # Which basis functions act: every set of them but the empty one.
 SETS = np.array([used for used in itertools.product([0, 1], repeat=FUNCTIONS) if any(used)], dtype=np.float32)
@@ -95,7 +96,9 @@ def fit_model(
     for_pairs = min(most_pairs, max(for_pairs, (room - len(main[0])) // per_pair))
     columns = EffectColumns(layout, basis, side, *main, PairTerms.none(products))
     model = EffectModel(columns, moments_of(Z, Y, columns, len(main[0]) + for_pairs * per_pair + 1), n, all_pairs)
-    for share in (FIRST_SCREEN, 1.0) if for_pairs else ():
+    # Every response is screened for; of many, as those of many classes, once.
+    shares = (FIRST_SCREEN, 1.0) if responses < MANY_RESPONSES else (1.0,)
+    for share in shares if for_pairs else ():
         known, most = columns.pairs, round(share * for_pairs)
         pairs = known
         for response in range(responses):

@@ -55,8 +55,9 @@ class EffectMoves:
         for unit in np.flatnonzero(now.state.acting > 1):
             yield (int(unit),)
         acting = now.state.acting > 0
-        neighbours = self._terms.unit[self._edges].reshape(-1, 2).tolist()
-        couples = {(min(u, v), max(u, v)) for u, v in neighbours if acting[u] and acting[v]}
+        ends = self._terms.unit[self._edges].reshape(-1, 2)
+        neighbours = ends[acting[ends].all(axis=1)].tolist()
+        couples = {(min(u, v), max(u, v)) for u, v in neighbours}
         couples |= {(min(u, v), max(u, v)) for u, v in self._terms.pair_units[now.acting_pairs()].tolist()}
         ordered = sorted(couples)
         for k in rng.permutation(len(ordered))[:JOINT_MOST]:
@@ -65,19 +66,24 @@ class EffectMoves:
 
 def correlated_columns(terms: EffectTerms) -> np.ndarray:
     """(edges, 2) columns of different units whose lines are correlated in some members; each with its closest ones."""
-    members, p, _ = terms.place.shape
-    lines = terms.place[:, :, 0]
-    closeness = np.zeros((p, p), np.float32)
+    members = len(terms.place)
+    there = np.flatnonzero(
+        (terms.place[:, :, 0] != len(terms.gram) - 1).any(axis=0)
+    )  # wide tables: not all have a line
+    if len(there) < 2:
+        return np.zeros((0, 2), np.intp)
+    lines = terms.place[:, there, 0]
+    closeness = np.zeros((len(there), len(there)), np.float32)
     for k in range(members):
         for other in range(members):
             np.maximum(closeness, np.abs(terms.gram[np.ix_(lines[k], lines[other])]), out=closeness)
     closeness = np.maximum(closeness, closeness.T)
-    closeness[terms.unit[:, None] == terms.unit] = 0.0
+    closeness[terms.unit[there][:, None] == terms.unit[there]] = 0.0
     # Where more are tied than fit, those of all members of a unit are tied alike: which are kept does not favour any.
-    most = min(_NEIGHBOURS_MOST, p)
+    most = min(_NEIGHBOURS_MOST, len(there))
     closest = np.argpartition(-closeness, most - 1, axis=1)[:, :most]
     near = np.take_along_axis(closeness, closest, axis=1) >= CORRELATED
-    ends = np.stack([np.broadcast_to(np.arange(p)[:, None], closest.shape)[near], closest[near]], axis=1)
+    ends = np.stack([np.broadcast_to(there[:, None], closest.shape)[near], there[closest][near]], axis=1)
     return np.asarray(np.unique(np.sort(ends, axis=1), axis=0), dtype=np.intp).reshape(-1, 2)
 
 
