@@ -92,8 +92,8 @@ def judge(
     if low and not same:
         shown = ", ".join(low[:5]) + (f" and {len(low) - 5} more" if len(low) > 5 else "")
         limits.append(
-            f"{len(low)} of {p} features have a correlation of {LOW_POWER_CORRELATION} or more with their knockoff "
-            f"(s near 0), so little power: {shown}. Group features; if you chose another s, use s='mvr'."
+            f"{len(low)} of {p} features {'has' if len(low) == 1 else 'have'} a correlation of {LOW_POWER_CORRELATION} or more "
+            f"with the knockoff (s near 0), so little power: {shown}. Group features; if you chose another s, use s='mvr'."
         )
     if detectable > _TOO_FEW_ROWS:
         limits.append(
