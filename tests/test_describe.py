@@ -410,6 +410,7 @@ def shown(result, effects):
         selected_mask=some > 0,
         original=some,
         knockoff=some,
+        W_draws=None,
         effects=effects,
         knockoff_quality=replace(result.knockoff_quality, unit_correlations=()),
         lasso=None,
@@ -470,6 +471,8 @@ def test_the_printed_selection_has_direction_and_share(fitted, capsys):
     assert "direction" in printed
     assert "increasing" in printed
     assert "without an error guarantee" in printed
+    show_selection(replace(fitted.result_, task="survival"))
+    assert "Direction (of the risk of the event) and share" in " ".join(capsys.readouterr().out.split())
     show_selection(replace(fitted.result_, effects=None))
     assert "without an error guarantee" not in capsys.readouterr().out
 

@@ -27,7 +27,9 @@ MIXED = [5, -5, 4, -4, 3, -3, 2, -2, 1, -1, 0.5, -0.5]
 
 
 def test_the_strongest_are_named():
-    assert "The strongest were f0 (selected from fdr 0.25 on), f1 (" in why(LED)
+    assert "The strongest were f0, f1, f2 (selected from fdr 0.25 on)." in why(LED)
+    apart = why([5, 4, -3.5, 3, *[-1] * 8], fdr=0.05)
+    assert "The strongest were f0, f1 (selected from fdr 0.5 on); f3 (selected from fdr 0.667 on)." in apart
     assert "The strongest" not in why(-np.array(LED[:4] * 3))
 
 
@@ -58,8 +60,9 @@ def test_collinear_with_their_knockoffs():
     ("explained", "words"),
     [
         (0.002, "no signal: the models predict 0.2 % of the response on rows held out"),
+        (0.03, "a weak signal, or none: the models predict 3 % of the response"),
         (0.3, "a weak signal: the models predict 30 % of the response"),
-        (None, "no signal, or one too weak"),
+        (None, "no signal, one too weak for so few rows, or one that this statistic does not see"),
     ],
 )
 def test_no_signal(explained, words):

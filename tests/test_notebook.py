@@ -127,7 +127,7 @@ def test_many_selected_features_are_cut(result):
 
 
 def test_text_of_a_result_is_short(result, empty):
-    assert repr(empty).startswith("<SelectionResult: 0 of 14 features selected at fdr 0.001. Nothing was selected")
+    assert repr(empty).startswith("<SelectionResult: 0 of 14 features selected at fdr 0.001. With 2 knockoff copies")
     assert repr(result).startswith(f"<SelectionResult: {len(result.selected)} of 14 features selected at fdr 0.2: ")
     assert "\x1b" not in repr(result)
     assert len(repr(result)) < 700

@@ -77,6 +77,7 @@ def test_the_terminal_obeys_no_name(capsys):
     output.print(f"Report: {ESCAPES}", markup=False)
     notice(ESCAPES)
     printed = capsys.readouterr()
+    assert "pair (2 columns)" in printed.out, "a group is not taken for a column"
     assert ESCAPES in odd_names().selected
     for text in (printed.out, printed.err):
         assert "\x1b" not in text

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from grip2.decision import Decision
+from grip2.derandomize import e_benjamini_hochberg
 from grip2.errors import Grip2Error
 from grip2.explain import reason_for
 from grip2.facts import CalibrationFacts, Facts, KnockoffQuality, StageFacts
@@ -99,6 +100,7 @@ def test_frame_and_names():
     assert result.selected[0] == "f29"
     assert frame["selected"].sum() == len(result.selected)
     assert str(result).startswith(f"{len(result.selected)} of 30 features selected at fdr 0.1: f29")
+    assert str(make_result([-1.0, 0.5])).startswith("0 of 2 features selected at fdr 0.1. With one knockoff of each")
 
 
 def test_reason_for_an_empty_selection_says_what_would_help():
@@ -110,6 +112,13 @@ def test_reason_for_an_empty_selection_says_what_would_help():
     named = 0.084
     assert np.sum(W >= knockoff_threshold(W, named)) == 12
     assert "No fdr below 1 would select" in make_result(-np.ones(4)).reason
+
+
+def test_reason_for_a_selection_of_several_draws_states_what_e_bh_demands():
+    e = np.array([30.0, 30.0, 24.0, 0, 0, 0, 0, 0, 0, 0])
+    decision = Decision(e, e, e_benjamini_hochberg(e, 0.2), 24.0, e)
+    told = reason_for(decision, fdr=0.2, offset=1, n_draws=5, copies=3)
+    assert told.startswith("3 features have an e-value, averaged over 5 draws, of at least 10 / (0.2 x 3) = 16.7,")
 
 
 def test_reason_for_a_selection_states_the_estimate():

@@ -21,6 +21,8 @@ STRONGEST = 3
 CHANCE = 0.1
 # Below this share of the response on held-out rows, models are said to predict nothing.
 PREDICTS = 0.01
+# Below this share, noise may have been predicted by chance where rows are few.
+BY_CHANCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,15 @@ def _strongest(decision: Decision, request: Request) -> str:
     leading = strongest(decision)
     if not len(leading) or not request.names:
         return ""
-    q = decision.q_values
-    told = [
-        f"{short_name(request.names[j])} ({f'selected from fdr {_rounded_up(q[j]):g} on' if q[j] < 1 else 'at no fdr below 1'})"
-        for j in leading
-    ]
-    return f"The strongest {'was' if len(told) == 1 else 'were'} {', '.join(told)}."
+    named: dict[str, list[str]] = {}
+    for j in leading:
+        named.setdefault(_selected_from(decision.q_values[j]), []).append(short_name(request.names[j]))
+    told = [f"{', '.join(names)} ({level})" for level, names in named.items()]
+    return f"The strongest {'was' if len(leading) == 1 else 'were'} {'; '.join(told)}."
+
+
+def _selected_from(q_value: float) -> str:
+    return f"selected from fdr {rounded_up(q_value):g} on" if q_value < 1 else "at no fdr below 1"
 
 
 def _what_would_select(W: np.ndarray, offset: int, copies: int) -> str:
@@ -107,10 +112,10 @@ def _what_would_select(W: np.ndarray, offset: int, copies: int) -> str:
         return "No fdr below 1 would select anything: the features do no better than their knockoffs."
     smallest = estimates.min()
     count = int(np.sum(W >= candidates[np.flatnonzero(estimates == smallest)[0]]))
-    return f"The smallest fdr that would select something is {_rounded_up(smallest):g} ({count_features(count)})."
+    return f"The smallest fdr that would select something is {rounded_up(smallest):g} ({count_features(count)})."
 
 
-def _rounded_up(level: float) -> float:
+def rounded_up(level: float) -> float:
     """So that the level named does select."""
     return math.ceil(round(level * 1000, 9)) / 1000
 
@@ -152,7 +157,7 @@ def _too_few(W: np.ndarray, request: Request) -> str:
         return ""
     enough = math.ceil(round(1 / (leading * request.fdr), 9))
     more = f"draw {enough} copies (--copies {enough}, or copies={enough})" if request.draws_copies else ""
-    level = _rounded_up(1 / (request.copies * leading))
+    level = rounded_up(1 / (request.copies * leading))
     steps = [step for step in (more, f"ask for fdr {level:g}" if level < 1 else "") if step]
     return (
         f"Likely cause: too few. {count_features(leading)} stood above every knockoff, where {needed} are needed. "
@@ -165,12 +170,13 @@ def _no_signal(request: Request) -> str:
     if explained is not None and explained < PREDICTS:
         seen = f"no signal: the models predict {100 * explained:.1f} % of the response on rows held out"
     elif explained is not None:
+        weak = "a weak signal, or none" if explained < BY_CHANCE else "a weak signal"
         seen = (
-            f"a weak signal: the models predict {100 * explained:.0f} % of the response on rows held out, but knockoffs do so "
+            f"{weak}: the models predict {100 * explained:.0f} % of the response on rows held out, but knockoffs do so "
             "nearly as well as the features"
         )
     else:
-        seen = "no signal, or one too weak for so few rows"
+        seen = "no signal, one too weak for so few rows, or one that this statistic does not see"
     return (
         f"Likely cause: {seen}. Next step: check that the target and the roles of the columns are right; then more rows, "
         "fewer candidate columns, or groups of them."

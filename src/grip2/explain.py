@@ -33,8 +33,10 @@ def reason_for(
         return why_empty(decision, request)
     count = int(selected.sum())
     if n_draws > 1:
-        verb = "passes" if count == 1 else "pass"
-        return f"{count_features(count)} {verb} e-BH at fdr {fdr:g} on e-values averaged over {n_draws} draws."
+        return (
+            f"{count_features(count)} {_have(count)} an e-value, averaged over {n_draws} draws, of at least "
+            f"{len(W)} / ({fdr:g} x {count}) = {len(W) / (fdr * count):.3g}, as e-BH demands at fdr {fdr:g}."
+        )
     beaten = int(np.sum(W <= -threshold))
     divisor = f"({copies} x {count})" if copies > 1 else f"{count}"
     return (

@@ -308,7 +308,10 @@ class SelectionResult(ResultViews):
     def __str__(self) -> str:
         head = f"{len(self.selected)} of {len(self.feature_names)} features selected at fdr {self.fdr:g}"
         names = ", ".join(map(short_name, self.selected[:20])) + (", ..." if len(self.selected) > 20 else "")
-        return f"{head}: {names}" if self.selected else f"{head}. {self.reason}"
+        if self.selected:
+            return f"{head}: {names}"
+        rest = self.reason.removeprefix(f"Nothing was selected at fdr {self.fdr:g}")
+        return f"{head}. {rest}" if rest == self.reason else head + rest
 
 
 def _plain(value: Any) -> Any:

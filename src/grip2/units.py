@@ -118,3 +118,8 @@ class Layout:
         order = np.concatenate(self.units.columns)
         starts = np.concatenate([[0], np.cumsum(self.units.sizes)[:-1]])
         return np.asarray(how.reduceat(found[..., order], starts, axis=-1))
+
+
+def other_columns(name: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """What a unit of this name stands for beside itself; the levels of a category are no other columns."""
+    return tuple(column for column in columns if column != name and not column.startswith(f"{name}="))

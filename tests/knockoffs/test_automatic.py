@@ -11,6 +11,7 @@ from grip2.knockoffs import AutomaticKnockoffs, CopulaKnockoffs, GaussianKnockof
 from grip2.knockoffs import automatic as module
 from grip2.knockoffs.automatic import Candidate, _best
 from grip2.knockoffs.harm import FAMILIES, LEVELS, Harm, SimulatedRate, predict_harm
+from grip2.knockoffs.verdict import verdict_of_harm
 from grip2.units import Units
 from tests.knockoffs.cases import ar1, normal_rows
 
@@ -20,6 +21,20 @@ RNG = np.random.default_rng
 def harm_of(fdr: float, power: float = 1.0) -> Harm:
     rates = tuple(SimulatedRate(family, level, fdr, 0.01, 1.0, 0.1, power) for family in FAMILIES for level in LEVELS)
     return Harm(rates, 300, 100, 10, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("fdr", "verdict", "words"),
+    [
+        (0.08, "good", "Both are within the bounds (0.12 and 0.23): the level is kept."),
+        (0.135, "usable", "A rate is above its bound (0.12 and 0.23), but by less than two standard errors"),
+        (0.3, "do not trust", "by more than two standard errors: the level is not kept."),
+    ],
+)
+def test_the_verdict_names_its_bounds(fdr, verdict, words):
+    judged = verdict_of_harm(harm_of(fdr))
+    assert judged.verdict == verdict
+    assert words in judged.reasons[0]
 
 
 def mixed_signs(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -69,7 +84,7 @@ def test_where_the_copula_does_harm_others_are_tried(misfit):
     assert others
     chosen = next(each for each in misfit.candidates_ if each.sampler is misfit.chosen_)
     assert chosen.harm.inflation() <= copula.harm.inflation()
-    assert all(each.told() in misfit.reason_ for each in misfit.candidates_)
+    assert all(each.rates() in misfit.reason_ for each in misfit.candidates_)
     assert misfit.reason_ == misfit.assumptions()[-1]
 
 

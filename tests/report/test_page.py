@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,6 +74,22 @@ def test_the_order_of_the_sections():
     headings = Outline(selection_page(with_stages(thousand()), changes=("a column was dropped",))).headings
     assert len(headings) == len(SECTIONS)
     assert all(heading.startswith(start) for heading, start in zip(headings, SECTIONS, strict=True))
+
+
+def test_the_guide_names_the_sections_as_the_page_does():
+    guide = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| \*\*(.+?)\*\*", guide, flags=re.MULTILINE)
+    assert named == [section.removesuffix(" of") for section in SECTIONS]
+
+
+def test_a_direction_says_of_what():
+    """Of survival the risk goes up or down, and not the time; of classes the chance of one of them."""
+    effects = odd_names().effects
+    assert effects is not None
+    assert "the response increases with it" in selection_page(odd_names())
+    assert "the risk of the event increases with it" in selection_page(replace(odd_names(), task="survival"))
+    of_class = replace(effects, features=tuple(replace(effect, output="ill") for effect in effects))
+    assert "the chance of ill increases with it" in selection_page(replace(odd_names(), effects=of_class))
 
 
 def test_the_answer_is_one_sentence_with_rate_and_verdict():
@@ -148,6 +165,7 @@ def test_near_misses_that_more_copies_would_let_in():
     misses = near_misses(result)
     assert [miss.name for miss in misses] == ["f0", "f1", "f2"]
     assert all(miss.q_value == pytest.approx(1 / 3) for miss in misses)
+    assert all(miss.selected_from == 0.334 for miss in misses)  # 0.333 would not select it
     assert all("(1 + 0) / (1 x 3) = 0.33 is above 0.1. With 4 copies they would pass" in miss.why for miss in misses)
     assert few([5, 4, 3, -2, -1.5, 1, -0.5], copies=4).selected == ["f0", "f1", "f2"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,9 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from grip2.commands.wording import in_command_words
+from grip2.feature_effects import EffectDescription, FeatureEffect
 from grip2.plain_text import visible, visible_line
 from grip2.report.effect_panels import percent
+from grip2.report.effect_subject import THE_RESPONSE, common_subject
 from grip2.result import SelectionResult
+from grip2.units import other_columns
 
 MAX_ROWS_SHOWN = 40
 
@@ -61,12 +64,27 @@ def show_selection(result: SelectionResult) -> None:
     if result.selected:
         output.print("W orders the evidence; it is not the size of an effect.", markup=False)
     if result.effects is not None and result.effects.features:
-        output.print(
-            "Direction and share of the response's variance: a description without an error guarantee.", markup=False
-        )
+        output.print(_about_effects(result.effects, result.task), markup=False)
     quality = result.knockoff_quality
     if quality.verdict:
         output.print(f"Verdict on the knockoffs: {quality.verdict}. {' '.join(quality.verdict_reasons)}", markup=False)
+
+
+def _about_effects(effects: EffectDescription, task: str) -> str:
+    of = common_subject(effects, task)
+    direction = f"Direction (of {of})" if of and of != THE_RESPONSE else "Direction"
+    return f"{direction} and share of the response's variance: a description without an error guarantee."
+
+
+def _unit(name: str, columns: Sequence[str]) -> str:
+    """The name of a unit; of a group with the number of its columns, since the answer is one for all of them."""
+    others = other_columns(name, columns)
+    return f"{visible_line(name)} ({len(columns)} columns)" if others else visible_line(name)
+
+
+def _acts(effect: FeatureEffect, of: str | None) -> list[str]:
+    of_class = f" (chance of {visible_line(effect.output)})" if of is None else ""
+    return [f"{effect.direction}{of_class}", percent(effect.share)]
 
 
 def _selection_table(result: SelectionResult) -> Table:
@@ -78,6 +96,7 @@ def _selection_table(result: SelectionResult) -> Table:
     )
     table.add_column("feature", overflow="fold")
     effects = {} if result.effects is None else {effect.name: effect for effect in result.effects}
+    of = None if result.effects is None else common_subject(result.effects, result.task)
     if effects:
         table.add_column("direction", overflow="fold")
         table.add_column("share", justify="right")
@@ -85,9 +104,9 @@ def _selection_table(result: SelectionResult) -> Table:
         table.add_column(heading, justify="right")
     for row in frame.head(MAX_ROWS_SHOWN).to_dict("records"):
         effect = effects.get(row["name"])
-        acts = ["", ""] if effect is None else [effect.direction, percent(effect.share)]
+        acts = ["", ""] if effect is None else _acts(effect, of)
         table.add_row(
-            Text(visible_line(str(row["name"]))),
+            Text(_unit(str(row["name"]), result.groups.get(row["name"], ()))),
             *(acts if effects else []),
             f"{row['q_value']:.3g}",
             *([f"{row['frequency']:.0%}", f"{row['e_value']:.3g}"] if with_e else []),

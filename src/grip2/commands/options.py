@@ -113,7 +113,10 @@ Draws = Annotated[
 ]
 Task = Annotated[
     str,
-    typer.Option(help="auto, regression or classification. auto: text or two-valued targets are classes."),
+    typer.Option(
+        help="auto, regression, classification, counts, ordered or survival (with --event). auto: text or two-valued targets "
+        "are classes; counts and ordered classes must be asked for."
+    ),
 ]
 Weights = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Refused: no statistic honours weights of rows.", hidden=True)

@@ -50,10 +50,9 @@ class Candidate:
         None  # of a classifier that distinguishes rows from swapped rows, held out; None: not asked
     )
 
-    def told(self) -> str:
+    def rates(self) -> str:
         """The simulated rates, in words."""
-        rates = " and ".join(f"{self.harm.worst(level).fdr:.2f} at {level:g}" for level in LEVELS)
-        return f"{rates} with {self.label} knockoffs"
+        return " and ".join(f"{self.harm.worst(level).fdr:.2f} at fdr {level:g}" for level in LEVELS)
 
 
 class AutomaticKnockoffs(KnockoffSampler):
@@ -142,7 +141,7 @@ class AutomaticKnockoffs(KnockoffSampler):
         first = Candidate("copula", copula, harm)
         if harm.exceeds_target():
             first = judge.thorough("copula", copula, drawn, progress=parts[0])
-        about = f"Copula knockoffs: simulated false discovery rates are {first.told()}"
+        about = f"Copula knockoffs: simulated false discovery rates are {first.rates()}"
         if not first.harm.exceeds_target():
             return copula, f"{about}.", (first,)
         if not compared:
@@ -160,8 +159,8 @@ class AutomaticKnockoffs(KnockoffSampler):
             ),
         ]
         best = _best(candidates)
-        rest = ", ".join(each.told() for each in candidates if each is not best)
-        reason = f"{best.label.capitalize()} knockoffs: simulated false discovery rates are {best.told()}"
+        rest = ", ".join(f"{each.rates()} with {each.label} knockoffs" for each in candidates if each is not best)
+        reason = f"{best.label.capitalize()} knockoffs: simulated false discovery rates are {best.rates()}"
         return best.sampler, f"{reason}; {rest}." if rest else f"{reason}.", tuple(candidates)
 
     def _wanted(self, X: np.ndarray) -> list[tuple[str, str, dict[str, Any]]]:

@@ -25,7 +25,7 @@ _TOO_FEW_ROWS = 0.5
 # A moment that is off by so much (in standard deviations or correlation units) is wrong whatever simulations say; with fewer
 # than 2p rows shrinkage explains it.
 _GROSS = {"mean": 0.3, "covariance": 0.3, "cross-covariance": 0.3}
-_EFFECTS = {"linear": "straight effects", "even": "even effects", "products": "products of features"}
+_EFFECTS = {"linear": "straight effects", "even": "even effects such as |x|", "products": "products of features"}
 
 
 def verdict_of_harm(harm: Harm) -> Verdict:
@@ -37,19 +37,21 @@ def verdict_of_harm(harm: Harm) -> Verdict:
 
 def _rates_sentence(harm: Harm, bad: bool, above: bool) -> str:
     worst = [harm.worst(level) for level in LEVELS]
-    rates = " and ".join(f"{rate.fdr:.2f} (standard error {rate.fdr_error:.2g}) at {rate.level:g}" for rate in worst)
+    rates = " and ".join(
+        f"{rate.fdr:.2f} (standard error {rate.fdr_error:.2g}) at fdr {rate.level:g}" for rate in worst
+    )
     kinds = " and ".join(dict.fromkeys(_EFFECTS[rate.family] for rate in worst))
     kept = " and ".join(f"{KEPT[level]:g}" for level in LEVELS)
-    text = f"Simulated responses on this table give a false discovery rate of {rates} ({kinds} have the largest)"
+    text = f"Responses simulated on this table give a false discovery rate of {rates}, the largest of three kinds ({kinds})."
     after = (
-        f": more than {kept}, so the level is not kept"
+        f"A rate is above its bound ({kept}) by more than two standard errors: the level is not kept."
         if bad
-        else f": above {kept} by no more than chance explains"
+        else f"A rate is above its bound ({kept}), but by less than two standard errors, which chance may explain."
         if above
-        else ": the level is kept"
+        else f"Both are within the bounds ({kept}): the level is kept."
     )
     note = f" Simulated on {', '.join(harm.notes)}." if harm.notes else ""
-    return f"{text}{after}.{note}"
+    return f"{text} {after}{note}"
 
 
 def judge(
@@ -90,8 +92,8 @@ def judge(
     if low and not same:
         shown = ", ".join(low[:5]) + (f" and {len(low) - 5} more" if len(low) > 5 else "")
         limits.append(
-            f"{len(low)} of {p} features have a correlation of {LOW_POWER_CORRELATION} or more with their knockoff "
-            f"(s near 0), so little power: {shown}. Group features, or use s='mvr'."
+            f"{len(low)} of {p} features {'has' if len(low) == 1 else 'have'} a correlation of {LOW_POWER_CORRELATION} or more "
+            f"with the knockoff (s near 0), so little power: {shown}. Group features; if you chose another s, use s='mvr'."
         )
     if detectable > _TOO_FEW_ROWS:
         limits.append(

@@ -22,7 +22,9 @@ from grip2.feature_effects import (
 from grip2.plain_text import short_name
 from grip2.report.effect_drawings import curve_drawing, surface_drawing
 from grip2.report.effect_panels import percent
+from grip2.report.effect_subject import subject
 from grip2.result import SelectionResult
+from grip2.units import other_columns
 
 MOST_CARDS = 60
 # Drawings of one card: those with the largest shares.
@@ -31,11 +33,11 @@ MOST_LEVELS = 8  # that are shown before the rest is folded
 
 ARROWS = {INCREASING: "↗", DECREASING: "↘", NOT_MONOTONE: "∿", TOGETHER: "×", BY_LEVEL: "≠", BY_COLUMN: "≠"}
 WORDS = {
-    INCREASING: "the response increases with it",
-    DECREASING: "the response decreases with it",
+    INCREASING: "{subject} increases with it",
+    DECREASING: "{subject} decreases with it",
     NOT_MONOTONE: "acts, but neither only upwards nor only downwards",
     TOGETHER: "acts only together with others",
-    BY_LEVEL: "the response differs between its levels",
+    BY_LEVEL: "{subject} differs between its levels",
     BY_COLUMN: "its columns act in different directions",
     UNCLEAR: "the model of effects sees no direction",
 }
@@ -80,12 +82,12 @@ def _card(result: SelectionResult, name: str, j: int, effect: FeatureEffect | No
     return Card(
         name=name,
         arrow="" if effect is None else ARROWS.get(effect.direction, "?"),
-        direction="" if effect is None else _direction(effect),
+        direction="" if effect is None else _direction(effect, result.task),
         share="" if effect is None else percent(effect.share),
         q_value=float(result.q_values[j]),
         frequency=None if result.frequency is None else float(result.frequency[j]),
         lasso=None if result.lasso is None else result.lasso.q_values[j] <= result.fdr,
-        stands_for=columns if _other_names(name, columns) else (),
+        stands_for=columns if other_columns(name, columns) else (),
         partners=() if effect is None else tuple(_partner(each) for each in effect.interactions),
         contrasts=tuple(sorted(contrasts, key=lambda each: -abs(each.difference))),
         drawings=() if effect is None else _drawings(effect),
@@ -93,22 +95,17 @@ def _card(result: SelectionResult, name: str, j: int, effect: FeatureEffect | No
     )
 
 
-def _direction(effect: FeatureEffect) -> str:
-    of_class = f" (chance of {effect.output})" if effect.output else ""
+def _direction(effect: FeatureEffect, task: str) -> str:
+    of = subject(task, effect.output)
     labels = effect.curves[0].labels if len(effect.curves) == 1 else ()
     if len(labels) == 2 and effect.direction in (INCREASING, DECREASING):
         higher = "higher" if effect.direction == INCREASING else "lower"
-        return f"the response is {higher} with {short_name(labels[1])} than with {short_name(labels[0])}{of_class}"
-    return WORDS.get(effect.direction, effect.direction) + of_class
+        return f"{of} is {higher} with {short_name(labels[1])} than with {short_name(labels[0])}"
+    return WORDS[effect.direction].format(subject=of) if effect.direction in WORDS else effect.direction
 
 
 def _partner(interaction: Interaction) -> Partner:
     return Partner(interaction.partner, f"{percent(interaction.share)} ({interaction.functions[0]})")
-
-
-def _other_names(name: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """What a unit stands for beside itself; the levels of a category are no other columns."""
-    return tuple(column for column in columns if column != name and not column.startswith(f"{name}="))
 
 
 def _drawings(effect: FeatureEffect) -> tuple[Markup, ...]:

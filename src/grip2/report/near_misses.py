@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grip2.empty_selection import count_features
+from grip2.empty_selection import count_features, rounded_up
 from grip2.filter import estimated_fdp
 from grip2.result import SelectionResult
 
@@ -24,6 +24,11 @@ class NearMiss:
     q_value: float  # the smallest fdr that selects it; 1: none below 1
     frequency: float | None  # share of the draws that select it by themselves
     why: str
+
+    @property
+    def selected_from(self) -> float:
+        """The q-value in three digits, rounded up so that this fdr does select."""
+        return rounded_up(self.q_value)
 
 
 def near_misses(result: SelectionResult) -> list[NearMiss]:

@@ -38,6 +38,9 @@ class Survival(LikelihoodResponse):
     task: ClassVar[str] = "survival"
     noun: ClassVar[str] = "times to an event"
     has_working_response: ClassVar[bool] = True
+    effects_scale: ClassVar[str] = (
+        "standard deviations of the working response, a log hazard: above zero the risk is higher"
+    )
 
     @classmethod
     def recognises(cls, values: np.ndarray, *, asked: bool) -> bool:
