@@ -12,6 +12,7 @@ from grip2.experiments import designs
 from grip2.experiments.designs import trial_tables
 from grip2.experiments.method_looks import MethodLooks
 from grip2.experiments.methods import statistic_for
+from grip2.experiments.parts import completed
 from grip2.experiments.plan_file import parse_plan
 from grip2.experiments.run import missing_tasks
 from grip2.experiments.sources import SOURCES, har, hiv
@@ -240,7 +241,12 @@ settings = { omega = [1e-2, 1e-1], steps = 50, hidden = 4, depth = 1 }
         table, trials = summary_table(plan, store), trial_table(plan, store)
     alone = statistic_for(plan, plan.methods[2])
     assert alone.omega == (1e-2, 1e-1)
-    names = [section.name for section in SOURCES["family"].sections(table, trials, MethodLooks(plan.methods))]
+    names = [
+        section.name
+        for section in SOURCES["family"].sections(
+            completed(plan, table), completed(plan, trials), MethodLooks(plan.methods)
+        )
+    ]
     assert names == ["cells", "best", "fdr"], "no figure: one number of rows"
     linear = table[(table["family"] == "linear") & (table["target_fdr"] == 0.3)].set_index("method")
     assert linear.loc["lcd", "power"] > linear.loc["guess", "power"]

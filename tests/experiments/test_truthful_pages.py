@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from grip2.commands import console
 from grip2.commands.experiment_cli import app
 from grip2.experiments.parts import completed, parts_of
 from grip2.experiments.plan_file import parse_plan
@@ -135,7 +136,8 @@ def test_rows_asked_for_are_the_rows_told(tmp_path):
 ODD = "[bold]a|b_c*d*<b>$x_1$ & `e`"
 
 
-def test_names_of_methods_are_plain_text(tmp_path):
+def test_names_of_methods_are_plain_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(console.output, "_width", 160)
     methods = f'[[method]]\nname = \'{ODD}\'\nstatistic = "lcd"\n[[method]]\nname = "_hidden"\nstatistic = "lapa"\n'
     plan = plan_of('source = "synthetic"\nrho = 0.1', methods)
     text = report(plan, tmp_path)
@@ -148,7 +150,7 @@ def test_names_of_methods_are_plain_text(tmp_path):
     drawing = (tmp_path / "figures" / "levels.svg").read_text(encoding="utf-8")
     assert "$x_1$" in drawing, "drawn as it is, not as a formula"
     assert "_hidden" in drawing, "a leading underscore hides nothing"
-    shown = CliRunner().invoke(app, ["status", str(tmp_path)], env={"COLUMNS": "160"})
+    shown = CliRunner().invoke(app, ["status", str(tmp_path)])
     assert shown.exit_code == 0, shown.output
     assert ODD in shown.output
 

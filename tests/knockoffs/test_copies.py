@@ -255,7 +255,7 @@ def test_copula_copies_of_mixed_columns_are_exchangeable_in_ranks():
     sampler = CopulaKnockoffs().fit(X)
     assert sampler.discrete_columns_.sum() == 2
     assert sampler.spiked_columns_.sum() == 1
-    sampler.covariance_, sampler._precision = Sigma, np.linalg.inv(Sigma)
+    sampler._covariance, sampler._precision = Sigma, np.linalg.inv(Sigma)
     sampler._laws = KnockoffLaws(np.zeros(P), Sigma, "mvr", sampler.units_, who="test")
     worst, count = largest_rank_contrast([X, *sampler.sample(X, rng=rng, copies=copies)])
     limit = float(norm.isf(1e-5 / (2 * count)))

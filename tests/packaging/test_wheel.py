@@ -28,7 +28,7 @@ def test_the_wheel_holds_the_package_and_its_metadata_alone(content):
     information = f"grip2-{grip2.__version__}.dist-info"
     metadata = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
     assert set(content) == package | {f"{information}/{name}" for name in metadata}
-    assert {name.rpartition(".")[2] for name in package} == {"py", "toml", "html", "csv", "typed"}
+    assert {name.rpartition(".")[2] for name in package} == {"py", "toml", "html", "css", "js", "csv", "typed"}
 
 
 @pytest.mark.parametrize(

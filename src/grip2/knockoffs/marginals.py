@@ -76,7 +76,7 @@ class ContinuousMarginal:
         if not self.tied:
             return False
         _, low, high = self._runs(self.x, np.searchsorted(self.x, self.x, side="left"))
-        return bool((high - low).max() >= max(_SPIKE, (_FEWEST_TIES - 1) / len(self.x)))
+        return bool((high - low).max() >= max(_SPIKE, (_FEWEST_TIES - 1) / len(self.x)) - 1e-12)
 
     def from_uniform(self, u: np.ndarray) -> np.ndarray:
         """The value at each rank."""
