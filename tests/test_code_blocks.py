@@ -23,15 +23,11 @@ from grip2.responses import recognition
 from grip2.statistics.registry import STATISTICS
 from tests.documents import ALL, ROOT, Block, blocks, commands
 
-# Names that are not there yet: blocks with one of them are skipped, visibly. To be emptied when they are.
-WAITING_FOR: set[str] = set()
-
 # Commands that are checked but not run, by how they begin, and why.
 LONG = {
     "grip2 experiment run": "minutes to hours",
     "grip2 experiment status": "needs the trials of a run",
     "grip2 experiment report": "needs the trials of a run",
-    "grip2 calibrate": "many fits",
     "make": "tests, builds and installations",
     "pip install": "installs",
     "python benchmarks/": "minutes to hours",
@@ -53,10 +49,6 @@ def code_blocks() -> list[Block]:
     return [block for page in ALL for block in blocks(page) if not block.language.startswith("{")]
 
 
-def waits_for(text: str) -> str | None:
-    return next((name for name in sorted(WAITING_FOR) if name in text), None)
-
-
 def reason_not_to_run(command: str) -> str | None:
     return next((reason for start, reason in LONG.items() if command.startswith(start)), None)
 
@@ -65,7 +57,7 @@ def long_commands():
     found = {
         str(command): command for block in code_blocks() if block.language == "bash" for command in commands(block)
     }
-    return [command for text, command in found.items() if reason_not_to_run(text) and not waits_for(text)]
+    return [command for text, command in found.items() if reason_not_to_run(text)]
 
 
 @pytest.fixture
@@ -106,8 +98,6 @@ def test_the_code_of_a_page_runs(page, tables, registries, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "page", module)
     more = () if page.stem in ABOUT_THE_DEFAULT else FAST
     for block in blocks(page):
-        if waits_for(block.text):
-            continue  # `test_what_is_waited_for` shows it
         if block.language == "python":
             # Empty lines before the code, so that a traceback has the line of the page.
             exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), vars(module))
@@ -123,13 +113,15 @@ def run(command, more) -> None:
     """A command of this package, in this process; it must end without an error."""
     program, *words = command.words
     assert program == "grip2", f"{command.place}: no test knows how to run {command}"
-    if words[0] == "select":
+    if words[0] == "calibrate":
+        words = [*quickened(words, FAST), "--runs", "2", "--jobs", "1"]  # the last of an option's values counts
+    elif words[0] == "select":
         words = quickened(words, more)
     assert exit_code(words) == 0, f"{command.place}: {command}"
 
 
 def quickened(words, more) -> list[str]:
-    """Options of `grip2 select` with a fast statistic where none is chosen, and two draws instead of ten."""
+    """Options of `grip2 select` or `grip2 calibrate` with a fast statistic where none is chosen, and two draws instead of ten."""
     if "--draws" in words:
         place, more = words.index("--draws") + 1, FAST
         words = [*words[:place], str(min(2, int(words[place]))), *words[place + 1 :]]
@@ -190,17 +182,8 @@ def check_python(words):
         assert f'"{option}"' in text + shared, f"{file} has no {option}"
 
 
-@pytest.mark.parametrize(
-    "block", [block for block in code_blocks() if waits_for(block.text)], ids=lambda block: block.place
-)
-def test_what_is_waited_for(block):
-    pytest.skip(f"{block.place} waits for {waits_for(block.text)}")
-
-
 def test_every_reason_is_used():
-    """No entry of WAITING_FOR or LONG outlives the code that it excuses."""
-    texts = [block.text for block in code_blocks()]
-    assert not [name for name in WAITING_FOR if not any(name in text for text in texts)]
+    """No entry of LONG outlives the commands that it excuses."""
     given = [str(command) for block in code_blocks() if block.language == "bash" for command in commands(block)]
     assert not [start for start in LONG if not any(command.startswith(start) for command in given)]
 

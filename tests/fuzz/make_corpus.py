@@ -110,8 +110,9 @@ name = "lcd"
 settings = { folds = 4 }
 
 [[method]]
-name = "lapa"
+name = "grip2"
 ensemble = [1, 2]
+settings = { steps = 40, hidden = 4, depth = 1 }
 only = { rho = 0.5 }
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -33,9 +34,10 @@ def read(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
 def test_the_kept_files(path):
     if path.name in GOOD:
+        assert load_plan(path).designs
         read(path)
         return
-    with suppress(Grip2Error):
+    with pytest.raises(Grip2Error, match=re.escape(path.name)):
         read(path)
 
 

@@ -14,8 +14,8 @@ from rich.text import Text
 from grip2.commands.wording import in_command_words
 from grip2.feature_effects import EffectDescription, FeatureEffect
 from grip2.plain_text import visible, visible_line
-from grip2.report.effect_panels import percent
 from grip2.report.effect_subject import THE_RESPONSE, common_subject
+from grip2.report.shares import percent
 from grip2.result import SelectionResult
 from grip2.units import other_columns
 

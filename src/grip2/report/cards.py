@@ -21,8 +21,8 @@ from grip2.feature_effects import (
 )
 from grip2.plain_text import short_name
 from grip2.report.effect_drawings import curve_drawing, surface_drawing
-from grip2.report.effect_panels import percent
 from grip2.report.effect_subject import subject
+from grip2.report.shares import percent
 from grip2.result import SelectionResult
 from grip2.units import other_columns
 

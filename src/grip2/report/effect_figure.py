@@ -11,7 +11,7 @@ from grip2.feature_effects import TOGETHER, UNCLEAR, EffectCurve, EffectSurface,
 from grip2.figure_style import new_figure
 from grip2.plain_text import short_name
 from grip2.report.effect_axes import draw_curve, draw_surface
-from grip2.report.effect_panels import percent
+from grip2.report.shares import percent
 from grip2.result import SelectionResult
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from grip2.pages import framed, render_page
 from grip2.plain_text import short_name, visible
-from grip2.report.effect_panels import percent
+from grip2.report.shares import percent
 from grip2.result import SelectionResult
 
 MOST_ROWS = 15
