@@ -101,6 +101,25 @@ class Importance:
         return replace(self, scores=unshuffled(self.scores, order), surface=surface)
 
 
+# What single values of a selection.json are; the rest is checked by the records that are made of it.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "fdr": (int, float),
+    "offset": (int,),
+    "copies": (int,),
+    "copies_reason": (str,),
+    "threshold": (int, float, type(None)),
+    "reason": (str,),
+    "assumptions": (list,),
+    "settings": (dict,),
+    "task": (str,),
+    "response": (str,),
+    "n_rows": (int,),
+    "seed": (int, type(None)),
+    "versions": (dict,),
+    "seconds": (int, float),
+}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectionResult(ResultViews):
     """A selection, everything it was derived from, and what its guarantee rests on.
@@ -241,6 +260,9 @@ class SelectionResult(ResultViews):
                 f"SelectionResult: expected schema_version {SCHEMA_VERSION}, got {version!r}: the file was written by another "
                 "version of grip2. Run the selection again."
             )
+        for name, kinds in _KINDS.items():
+            if name in content and not isinstance(content[name], kinds):
+                raise TypeError(f"{name} is {content[name]!r}")
         features = content["features"]
 
         def column(name: str, dtype: type = float) -> np.ndarray:
@@ -288,7 +310,9 @@ class SelectionResult(ResultViews):
     def from_json(cls, text: str) -> Self:
         """Bring back what `to_json` wrote; raises `Grip2Error` where the text is something else."""
         try:
-            return cls.from_dict(json.loads(text))
+            found = cls.from_dict(json.loads(text))
+            found.to_dict()  # what cannot be written was not written by `to_json`
+            return found
         except Grip2Error:
             raise
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError) as error:
