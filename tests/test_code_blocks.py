@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from sklearn.datasets import load_diabetes
 
 from grip2 import cli
 from grip2.responses import recognition
@@ -79,6 +80,7 @@ def tables(tmp_path, monkeypatch):
     )
     times = numbers.assign(time=rng.exponential(np.exp(-linear)), status=rng.integers(0, 2, 150))
     times.to_csv("survival.csv", index=False)
+    load_diabetes(as_frame=True).frame.to_csv("diabetes.csv", index=False)
     numbers.assign(visits=rng.poisson(np.exp(linear / 2))).to_csv("counts.csv", index=False)
     return tmp_path
 
