@@ -51,6 +51,7 @@ LAYERS = [
         "describe",
         "lasso_beside",
         "knockoff_quality",
+        "selector_parameters",
     },
     {"selector"},
     {"metrics", "comparison", "datasets"},

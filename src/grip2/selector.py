@@ -28,7 +28,6 @@ from grip2.copies import (
     AUTOMATIC,
     CopiesChoice,
     ImpossibleRequestWarning,
-    check_copies,
     choose_copies,
     why_impossible,
 )
@@ -37,7 +36,6 @@ from grip2.describe import describe_effects
 from grip2.draws import Drawn, OneRowEach, augmented, draw_importances
 from grip2.errors import Grip2Error, NothingSelected
 from grip2.explain import assumptions_behind, reason_for
-from grip2.filter import check_fdr
 from grip2.groups import Groups, NamedUnits
 from grip2.knockoff_quality import knockoff_quality
 from grip2.knockoffs import KnockoffSampler
@@ -45,9 +43,9 @@ from grip2.knockoffs.registry import SAMPLERS
 from grip2.lasso_beside import lasso_beside, lasso_comparison
 from grip2.level_contrasts import level_contrasts
 from grip2.progress import Progress, begin, joined_progress, split_progress
-from grip2.registry import Registry
 from grip2.responses import Response, check_varies, response_from
 from grip2.result import SelectionResult
+from grip2.selector_parameters import ERROR, KEEP_ALL, WARN, check_parameters
 from grip2.statistics.base import Statistic
 from grip2.statistics.registry import STATISTICS
 from grip2.statistics.staged import Staged
@@ -59,8 +57,6 @@ from grip2.tables.sources import is_frame, take_columns
 DEFAULT_KNOCKOFFS = "auto"
 # Time that parts of a fit take, where fitting knockoffs takes 1,000: a rough guess, for the progress bar.
 KNOCKOFFS_TIME, DESCRIPTION_TIME = 1_000, 300
-# What `transform` does where nothing is selected.
-WARN, ERROR, KEEP_ALL = "warn", "error", "keep_all"
 
 _REPORTED_PACKAGES = ("grip2", "jax", "numpy", "scipy", "scikit-learn")
 
@@ -217,7 +213,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         processes of this machine.
         """
         began = time.perf_counter()
-        self._check_parameters()
+        check_parameters(self.get_params(deep=False), type(self).__name__)
         self.statistic_ = statistic = self._statistic()
         task = FitTask(self, X, y)
         progress = joined_progress(progress, task.progress())
@@ -232,25 +228,8 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         self.n_rows_ = len(response)
         X, response = augmented(sampler, table.X, response, rng, type(self).__name__)
         units = self.units_.units
-        groups = None if units.all_single else units
-        if groups is not None or self.copies not in (1, AUTOMATIC):
-            sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else int(self.copies), groups=groups)
-        choose = partial(
-            choose_copies,
-            self.copies,
-            fdr=self.fdr,
-            n_rows=len(X),
-            n_columns=X.shape[1],
-            draws_copies=sampler.draws_copies,
-        )
-        if self.offset == 1:
-            why = why_impossible(self.fdr, choose().copies, len(units), draws_copies=sampler.draws_copies)
-            if why:
-                warnings.warn(f"{type(self).__name__}: {why}", ImpossibleRequestWarning, stacklevel=3)
         begin(progress, "fitting knockoffs")
-        reported = of_knockoffs if sampler.reports_progress else None
-        sampler.fit(X, **_given(groups=groups, categories=table.categories or None, progress=reported))
-        copies = choose(possible=partial(_can_draw, sampler))
+        copies = self._fit_sampler(sampler, X, of_knockoffs)
         _finish(of_knockoffs)
         begin(progress, "measuring importance", paced=True)
         apart = copy.deepcopy(rng)  # what is scored beside the statistic must not move its random numbers
@@ -289,6 +268,29 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         _finish(of_description)
         task.end()
         return self
+
+    def _fit_sampler(self, sampler: KnockoffSampler, X: np.ndarray, progress: Progress | None) -> CopiesChoice:
+        """Fit the sampler to the units of the table; how many copies it will draw."""
+        units = self.units_.units
+        groups = None if units.all_single else units
+        if groups is not None or self.copies not in (1, AUTOMATIC):
+            sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else int(self.copies), groups=groups)
+        choose = partial(
+            choose_copies,
+            self.copies,
+            fdr=self.fdr,
+            n_rows=len(X),
+            n_columns=X.shape[1],
+            draws_copies=sampler.draws_copies,
+        )
+        if self.offset == 1:
+            why = why_impossible(self.fdr, choose().copies, len(units), draws_copies=sampler.draws_copies)
+            if why:
+                warnings.warn(f"{type(self).__name__}: {why}", ImpossibleRequestWarning, stacklevel=4)
+        categories = self.table_.categories or None
+        reported = progress if sampler.reports_progress else None
+        sampler.fit(X, **_given(groups=groups, categories=categories, progress=reported))
+        return choose(possible=partial(_can_draw, sampler))
 
     def set_fdr(self, fdr: float) -> Self:
         """Select at another ``fdr`` without fitting again: ``result_`` becomes ``result_.at(fdr)``, and the rest follows."""
@@ -371,32 +373,6 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             named: Statistic = STATISTICS.create(self.statistic)
             return named
         return Staged() if self.statistic is None else self.statistic
-
-    def _check_parameters(self) -> None:
-        who = type(self).__name__
-        try:
-            check_fdr(self.fdr)
-        except ValueError as error:
-            raise Grip2Error(f"{who}: {error}") from None
-        check_copies(self.copies, who)
-        if self.offset not in (0, 1):
-            raise Grip2Error(f"{who}: offset must be 0 or 1, got {self.offset!r}.")
-        if not isinstance(self.n_draws, numbers.Integral) or self.n_draws < 1:
-            raise Grip2Error(f"{who}: n_draws must be a whole number of at least 1, got {self.n_draws!r}.")
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0):
-            raise Grip2Error(f"{who}: n_jobs must be a whole number other than 0, or None, got {self.n_jobs!r}.")
-        if not isinstance(self.describe, bool | np.bool_):
-            raise Grip2Error(f"{who}: describe must be True or False, got {self.describe!r}.")
-        if self.empty not in (WARN, ERROR, KEEP_ALL):
-            raise Grip2Error(f"{who}: empty must be {WARN!r}, {ERROR!r} or {KEEP_ALL!r}, got {self.empty!r}.")
-        if self.n_draws > 1 and self.offset != 1:
-            raise Grip2Error(f"{who}: several draws are combined by e-values, which need offset=1.")
-        if self.columns is not None and not isinstance(self.columns, Mapping):
-            raise Grip2Error(
-                f"{who}: columns must map names to roles, such as {{'zip': 'category'}}, got {type(self.columns).__name__}."
-            )
-        check_part(self.statistic, "statistic", Statistic, STATISTICS, "LassoCoefficient()", who)
-        check_part(self.knockoffs, "knockoffs", KnockoffSampler, SAMPLERS, "GaussianKnockoffs()", who)
 
     def _checked_data(self, X: Any, y: Any, clusters: Any) -> tuple[PreparedTable, Response, OneRowEach | None]:
         who = type(self).__name__
@@ -513,27 +489,6 @@ def select(
 ) -> SelectionResult:
     """Select features in one call: ``KnockoffSelector(**parameters).fit(X, y).result_``."""
     return KnockoffSelector(**parameters).fit(X, y, progress=progress, executor=executor).result_
-
-
-def check_part(part: Any, name: str, base: type, names: Registry, example: str, who: str) -> None:
-    """Refuse what is neither an object of a class, nor a registered name, nor None."""
-    if part is None or isinstance(part, base):
-        return
-    if isinstance(part, str):
-        try:
-            names.load(part)
-        except Grip2Error as error:
-            raise Grip2Error(f"{who}: {error}") from None
-        return
-    if isinstance(part, type) and issubclass(part, base):
-        raise Grip2Error(f"{who}: {name} must be an object, got the class {part.__name__}. Write {part.__name__}().")
-    wrapped = (
-        " A model of scikit-learn becomes one by grip2.statistics.FromEstimator(model)." if base is Statistic else ""
-    )
-    raise Grip2Error(
-        f"{who}: {name} must be a name such as {names.names()[0]!r} or an object such as {example}, got "
-        f"{type(part).__name__}.{wrapped if isinstance(part, BaseEstimator) else ''}"
-    )
 
 
 def _finish(part: Progress | None) -> None:
