@@ -154,7 +154,7 @@ def exact_probabilities(problem, *, tied=True, heredity=True):
     return found / total
 
 
-def chain(problem, rounds, rng, *, exchanges=False, swaps=False, moves_per_round=1, moves=EffectMoves):
+def chain(problem, rounds, rng, *, exchanges=False, swaps=False, collapsed=False, moves_per_round=1, moves=EffectMoves):
     """Frequencies (members, units) of acting after rounds of a sweep and moves, and the mean of what sweeps add up."""
     terms, prior = problem.terms, problem.prior
     state, joint = nothing_acts(terms), moves(terms)
@@ -170,6 +170,8 @@ def chain(problem, rounds, rng, *, exchanges=False, swaps=False, moves_per_round
         sums = sweep(terms, state, rng.permutation(everyone)[None], prior, rng)
         for _ in range(moves_per_round if exchanges or swaps else 0):
             joint.move(state, prior, rng)
+        if collapsed:
+            joint.collapse(state, prior, rng)
         if k % 50 == 0:
             refresh(terms, state)
         if k < burn_in:

@@ -22,6 +22,7 @@ from grip2.progress import (
     begin,
     counted_progress,
     joined_progress,
+    parallel_progress,
     seconds_left,
     share_progress,
     split_progress,
@@ -87,6 +88,20 @@ def test_steps_of_several_threads_are_counted_one_by_one():
     for thread in threads:
         thread.join()
     assert seen == [(k, 400) for k in range(1, 401)]
+
+
+def test_parts_of_several_threads_add_up_and_each_learns_that_the_work_is_to_end():
+    shares = []
+
+    def progress(done, total):
+        shares.append(done / total)
+        return False if done == total else None
+
+    first, second = parallel_progress(progress, 2)
+    answers = [first(1, 2), second(3, 4), first(2, 2), second(4, 4)]
+    assert shares == [0.25, 0.625, 0.875, 1.0]
+    assert answers == [None, None, None, False]
+    assert parallel_progress(None, 2) == [None, None]
 
 
 def test_the_estimate_is_that_of_the_mean_speed_and_waits_until_it_is_one():

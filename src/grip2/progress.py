@@ -82,6 +82,23 @@ def split_progress(progress: Progress | None, *sizes: int) -> list[Progress | No
     return [of_part(sum(sizes[:k]), size) for k, size in enumerate(sizes)]
 
 
+def parallel_progress(progress: Progress | None, parts: int) -> list[Progress | None]:
+    """One callback for each of several equal parts of a work that are done at the same time, by different threads."""
+    if progress is None:
+        return [None] * parts
+    done, lock, fine = [0] * parts, threading.Lock(), 10_000
+
+    def of_part(k: int) -> Progress:
+        def report(part_done: int, total: int) -> bool | None:
+            with lock:
+                done[k] = fine * part_done // max(1, total)
+                return progress(sum(done), fine * parts)
+
+        return _Within(progress, report)
+
+    return [of_part(k) for k in range(parts)]
+
+
 def counted_progress(progress: Progress | None, steps: int) -> Callable[[], None]:
     """To be called once after each of so many equal steps, by any thread."""
     if progress is None:

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 from tests.effect_states import (
     EffectMoves,
     Prior,
@@ -27,6 +27,7 @@ VARIANTS = {
     "sweeps": {"rounds": 600},
     "exchanges": {"rounds": 200, "exchanges": True},
     "swaps": {"rounds": 600, "swaps": True},
+    "collapsed exchanges": {"rounds": 200, "collapsed": True},
 }
 
 
@@ -62,9 +63,9 @@ UNEQUAL = (0.15, 0.4, 0.15, 0.15, 0.15)
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_sweeps_and_moves_agree_with_enumeration(variant):
-    """20 chains of 600 rounds (200 with exchanges, which forget sooner), compared with the exact posterior by Student's t: false
-    alarms 1e-5 for what is counted and as much for what sweeps add up. Enumerations of a model in which every term has a member
-    of its own, and of one in which shares are the same inside and outside of pairs, are rejected."""
+    """20 chains of 600 rounds (200 with exchanges of either kind, which forget sooner), compared with the exact posterior by
+    Student's t: false alarms 1e-5 for what is counted and as much for what sweeps add up. Enumerations of a model in which every
+    term has a member of its own, and of one in which shares are the same inside and outside of pairs, are rejected."""
     for found in chains(with_pairs(), 20, **VARIANTS[variant]):
         assert beyond(found, exact_with_pairs()) < 1
         assert beyond(found, exact_with_pairs(tied=False)) > 1
@@ -128,6 +129,77 @@ def test_swaps_that_are_always_accepted_are_caught():
     given = star(UNEQUAL)
     found, _ = chains(given, 12, 300, swaps=True, moves=AcceptsAll)
     assert beyond(found, exact_probabilities(given)) > 1
+
+
+class TakesTheBest(EffectMoves):
+    """Broken: collapsed exchanges take the likeliest members instead of drawing them."""
+
+    def collapse(self, state, prior, rng, work=1e9):
+        slabs = prior.variances[self._kind]
+        for unit in np.flatnonzero(state.acting):
+            module.collapsed_exchange(
+                self._terms, state, np.array([unit]), float(prior.precision), slabs, prior.variances, 0.0
+            )
+        normal = rng.standard_normal(len(slabs))
+        module.draw_effects(self._terms, state, float(prior.precision), slabs, self._order, normal)
+        refresh(self._terms, state)
+
+
+def test_collapsed_exchanges_that_take_the_best_are_caught():
+    found, _ = chains(with_pairs(), 20, 200, collapsed=True, moves=TakesTheBest)
+    assert beyond(found, exact_with_pairs()) > 1
+
+
+@pytest.mark.parametrize("units", [(0,), (1,), (0, 1)])
+def test_a_collapsed_exchange_draws_members_given_nothing_but_which_terms_act(units):
+    """2,000 draws from every start: each choice of members as often as its marginal likelihood says, by normal approximation
+    with a false-alarm rate of 1e-5 (Bonferroni over starts and choices). Likelihoods in which the other effects are held fixed
+    are far from these frequencies."""
+    given, rng = with_pairs(), RNG(8)
+    terms, prior = given.terms, given.prior
+    slabs = prior.variances[module.kinds_of_columns(terms)]
+    draws, choices = 2000, [(k, other) for k in range(2) for other in range(2)]
+    evidence = {choice: given.evidence([(c, slabs[c]) for c in acting_columns(terms, *choice)]) for choice in choices}
+    bound = norm.isf(1e-5 / (2 * len(choices) ** 2))
+    largest = 0.0
+    for start in choices:
+        possible = [c for c in choices if all(c[u] == start[u] for u in range(2) if u not in units)]
+        weights = np.exp([evidence[c] - max(evidence.values()) for c in possible])
+        counts = dict.fromkeys(possible, 0)
+        for _ in range(draws):
+            state = acting_state(given, *start)
+            module.collapsed_exchange(
+                terms, state, np.array(units), float(prior.precision), slabs, prior.variances, rng.random()
+            )
+            found = tuple(state.member.tolist())
+            counts[found] += 1
+            assert set(np.flatnonzero(state.effects)) == set(acting_columns(terms, *found))
+            assert state.pair[0] == 1 + (found[0] * 2 + found[1]) * 2 + 1
+        share = weights / weights.sum()
+        error = np.sqrt(np.maximum(share * (1 - share), 1e-4) / draws)
+        largest = max(largest, np.max(np.abs(np.array(list(counts.values())) / draws - share) / error))
+    assert largest < bound
+
+
+def test_all_effects_are_drawn_together_from_their_posterior():
+    """4,000 draws: means and covariances within 1e-5 false alarms of a normal approximation."""
+    given, rng = with_pairs(), RNG(9)
+    terms, prior, draws = given.terms, given.prior, 4000
+    slabs = prior.variances[module.kinds_of_columns(terms)]
+    columns, order = acting_columns(terms, 1, 0), EffectMoves(terms)._order
+    gram = prior.precision * terms.gram[np.ix_(columns, columns)].astype(float)
+    covariance = np.linalg.inv(gram + np.diag(1 / slabs[columns]))
+    mean = covariance @ (prior.precision * terms.correlation[columns])
+    found = np.empty((draws, 3))
+    for k in range(draws):
+        state = acting_state(given, 1, 0)
+        module.draw_effects(terms, state, float(prior.precision), slabs, order, rng.standard_normal(3))
+        found[k] = state.effects[columns]
+    bound = norm.isf(1e-5 / (2 * 9))
+    deviation = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(found.mean(axis=0) - mean) < bound * deviation / np.sqrt(draws))
+    wide = np.sqrt((np.outer(deviation**2, deviation**2) + covariance**2) / draws)
+    assert np.all(np.abs(np.cov(found.T) - covariance) < bound * wide)
 
 
 def acting_columns(terms, member, other):

@@ -110,3 +110,22 @@ def test_rows_are_split_once_each():
     kept, given = split_rows(50, RNG(0), np.array([4, 2]))
     assert list(given) == [4, 2]
     assert sorted([*kept, 2, 4]) == list(range(50))
+
+
+def test_a_path_ends_where_everything_is_forgotten_and_nothing_changes(monkeypatch):
+    """Pure noise: every input is forgotten before the end of the path, and what is chosen is what the whole path chooses."""
+    rng = RNG(3)
+    given = NetworkProblem(
+        rng.standard_normal((400, 6)), SIX_COLUMNS, Measurement.encode(rng.standard_normal(400), "t")
+    )
+    config = replace(CONFIG, hidden=32, steps=1500, learning_rate=1e-3, schedule=replace(PATH, block_size=25))
+    monkeypatch.setattr("grip2.engine.host_loop.CHUNK_FLOPS", 1e6)
+    short = held_out_path(given, config=config, rng=RNG(1))
+    monkeypatch.setattr("grip2.statistics.held_out.NOTHING_ACTS", 0.0)
+    whole = held_out_path(given, config=config, rng=RNG(1))
+    blocks = len(short.loss)
+    assert blocks < 0.95 * len(whole.loss)
+    np.testing.assert_allclose(short.loss, whole.loss[:blocks], rtol=1e-12)
+    # What is left out is a constant, up to rounding of weights that are held near zero.
+    np.testing.assert_allclose(whole.loss[blocks:], short.loss[-1], rtol=0.01)
+    assert abs(short.judged_loss - whole.judged_loss) < 0.01 * whole.null_loss

@@ -88,6 +88,17 @@ def test_a_network_that_adds_nothing_is_not_trained(request):
         np.testing.assert_array_equal(one.scores, other.scores)
 
 
+@pytest.mark.parametrize(("share", "trained"), [(0.011, True), (0.009, False)])
+def test_a_network_is_trained_beyond_a_fiftieth_of_the_share_of_the_first_stage(monkeypatch, share, trained):
+    X, Xk, noise = table(n=300)
+    y = X[:, 0] - X[:, 1] + 0.5 * noise
+    monkeypatch.setattr("grip2.statistics.staged._Choice.network_share", share)
+    monkeypatch.setattr("grip2.statistics.stage.held_out_share", lambda *_: 0.5)
+    found = Staged(network=GRIP2(**{**SMALL, "steps": 100})).importance(X, Xk, y, rng=RNG(1))
+    assert (found.facts.training is not None) == trained
+    assert shares_of(found) == [0.5, share]
+
+
 def test_batched_draws_equal_single_ones(always_trained):
     X, Xk, noise = table(n=200)
     other = table(n=200, seed=1)[1]

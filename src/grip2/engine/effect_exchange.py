@@ -28,7 +28,7 @@ def exchange_members(
 
     ``normal`` has at least as many entries as there are effects of these units.
     """
-    columns, slabs, pairs = _columns_of_choices(terms, state, units, variances, len(normal))
+    columns, slabs, pairs = columns_of_choices(terms, state, units, variances, len(normal))
     choices, size = columns.shape
     if size == 0:
         return
@@ -44,7 +44,7 @@ def exchange_members(
         if (columns[c] != len(terms.gram) - 1).all():  # a member that lacks one of the columns cannot act so
             values, _, along = _posterior(terms.gram, state, before, columns[c], precision, scale)
             evidence[c] = 0.5 * (along**2 / values - np.log(values)).sum()
-    new = _drawn(evidence, uniform)
+    new = drawn_choice(evidence, uniform)
     values, vectors, along = _posterior(terms.gram, state, before, columns[new], precision, scale)
     # Through the symmetric root: the signs of eigenvectors, which rounding decides, do not matter.
     drawn = scale * np.dot(vectors, along / values + np.dot(normal[:size], vectors) / np.sqrt(values))
@@ -52,18 +52,22 @@ def exchange_members(
         _add_effect(terms.gram, state, before[e], -state.effects[before[e]])
     for e in range(size):
         _add_effect(terms.gram, state, columns[new, e], drawn[e])
-    left = new
-    for k in range(len(units) - 1, -1, -1):
-        state.member[units[k]] = left % members
-        left //= members
-    products = terms.pair_place.shape[3]
+    set_members(terms, state, units, new, pairs)
+
+
+@compiled
+def set_members(terms: EffectTerms, state: EffectState, units: np.ndarray, choice: int, pairs: np.ndarray) -> None:
+    """Write down through which members the units act, and the pairs among their terms."""
+    members, products = len(terms.place), terms.pair_place.shape[3]
+    for k in range(len(units)):
+        state.member[units[k]] = _member_of(choice, k, len(units), members)
     for q in pairs:
         through = state.member[terms.pair_units[q, 0]] * members + state.member[terms.pair_units[q, 1]]
         state.pair[q] = 1 + through * products + (state.pair[q] - 1) % products
 
 
 @compiled
-def _columns_of_choices(
+def columns_of_choices(
     terms: EffectTerms, state: EffectState, units: np.ndarray, variances: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(choices, effects) columns that would act under each choice of members, slab variances, and the pairs among the terms."""
@@ -137,7 +141,7 @@ def _posterior(
 
 
 @compiled
-def _drawn(log_weight: np.ndarray, uniform: float) -> int:
+def drawn_choice(log_weight: np.ndarray, uniform: float) -> int:
     """Likelier ones come first, so that one uniform draw picks the same member whichever is called the original."""
     order = np.argsort(-log_weight)
     top = log_weight[order[0]]

@@ -25,10 +25,17 @@ class NonFiniteTrainingError(Grip2Error, FloatingPointError):
 
 
 def run_in_chunks(
-    n_steps: int, flops_per_step: float, advance: Advance, *, hint: str, progress: Progress | None = None
+    n_steps: int,
+    flops_per_step: float,
+    advance: Advance,
+    *,
+    hint: str,
+    progress: Progress | None = None,
+    ended: Callable[[], bool] = lambda: False,
 ) -> int:
     """Advance a run chunk by chunk; returns the number of steps done, fewer than ``n_steps`` if ``progress`` ended it.
 
+    ``ended`` is asked after every chunk whether the run may end there.
     ``hint`` tells the reader of an error what to change when losses stop being finite.
     """
     capacity = chunk_capacity(n_steps, flops_per_step)
@@ -41,7 +48,7 @@ def run_in_chunks(
             step = done + int(np.min(np.nonzero(bad)[-1])) + 1
             raise NonFiniteTrainingError(f"Training became non-finite at step {step} {hint}")
         done += count
-        stopped = progress is not None and progress(done, n_steps) is False
+        stopped = (progress is not None and progress(done, n_steps) is False) or ended()
     return done
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -73,14 +73,16 @@ def train(
     rng: np.random.Generator,
     groups: InputGroups | None = None,
     held_out: HeldOut | None = None,
+    until: Callable[[np.ndarray], bool] | None = None,
     progress: Progress | None = None,
 ) -> TrainingRun:
     """Train one network on ``x`` (rows, inputs) and return what it recorded.
 
     ``groups`` says which inputs are penalised and recorded together; None: each by itself.
-    The rows of ``held_out`` take no part in training; their loss is recorded with every snapshot.
+    The rows of ``held_out`` take no part in training; their loss is recorded with every snapshot. ``until`` is asked, now and
+    then, whether the run may end with the snapshots (blocks, groups) that it has.
     """
-    return _run(x, target, [config], [rng], progress, groups=groups, held_out=held_out, batched=False)[0]
+    return _run(x, target, [config], [rng], progress, groups=groups, held_out=held_out, until=until, batched=False)[0]
 
 
 def train_batch(
@@ -121,6 +123,7 @@ def _run(
     *,
     groups: InputGroups | None,
     held_out: HeldOut | None = None,
+    until: Callable[[np.ndarray], bool] | None = None,
     batched: bool,
 ) -> list[TrainingRun]:
     enable_cache()
@@ -158,8 +161,11 @@ def _run(
                 raise NonFiniteTrainingError(f"Training became non-finite at step {start + count} {config.hint}")
             return losses
 
-        n_steps = len(regimes.lambda_)
-        done = run_in_chunks(n_steps, _flops_per_step(layouts, n_rows), advance, hint=config.hint, progress=progress)
+        def ended() -> bool:
+            return until is not None and until(np.concatenate([each.snapshots[:taken] for each, _, taken in records]))
+
+        n_steps, work = len(regimes.lambda_), _flops_per_step(layouts, n_rows)
+        done = run_in_chunks(n_steps, work, advance, hint=config.hint, progress=progress, ended=ended)
         parameters = jax.tree.map(np.asarray, state.parameters)
 
     reason = stop_reason(done, n_steps, "all blocks done")

@@ -22,6 +22,8 @@ from grip2.statistics.pair_screen import PRODUCTS_OF_KIND
 
 SWEEPS_PER_ROUND = 4  # between two draws of noise, effect variances and shares
 ROUNDS_PER_MOVE = 1  # between two joint moves
+ROUNDS_PER_COLLAPSE = 5  # between two moves with all effects integrated out
+LAST_OF_WARM_UP = 1e9  # multiplications of the last of these in a burn-in, about
 REFRESH_ROUNDS = 20  # correlations with the residual are computed anew this often: rounding errors add up
 # Prior scale of the variance of effects, times 1/n of the response's variance: about three standard errors of an effect.
 EFFECT_VARIANCES = 10.0
@@ -160,6 +162,7 @@ class Chain:
             left = max(0.0, 1.0 - k / max(1.0, 0.75 * rounds))
             self._round(min(1.0, TEMPERED_ROWS / self.n) ** left)
             after_round()
+        self.moves.collapse(self.state, self.prior(), self.rng, LAST_OF_WARM_UP)
         return self
 
     def collect(self, rounds: int, after_round: Callable[[], None] = lambda: None) -> Draws:
@@ -201,6 +204,8 @@ class Chain:
         sums = sweep(self.terms, self.state, self.rng.permuted(everyone, axis=1), prior, self.rng)
         if self.rounds % ROUNDS_PER_MOVE == 0:
             self.moves.move(self.state, prior, self.rng)
+        if self.rounds % ROUNDS_PER_COLLAPSE == ROUNDS_PER_COLLAPSE - 1:
+            self.moves.collapse(self.state, prior, self.rng)
         self.rounds += 1
         self._draw_fixed()
         return sums

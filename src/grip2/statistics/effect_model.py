@@ -76,12 +76,13 @@ def fit_model(
     *,
     curves: bool,
     interactions: bool,
+    most_products: int = ALL_PRODUCTS,
     left_by: Callable[[EffectModel, int], np.ndarray],
     rng: np.random.Generator,
 ) -> EffectModel:
     """The model of the columns ``Z`` (rows, members p) for the standardised responses ``Y`` (rows, responses).
 
-    ``left_by``: what a short fit of a model leaves of one of the responses, (rows,).
+    ``most_products``: of a pair, its best. ``left_by``: what a short fit of a model leaves of one of the responses, (rows,).
     """
     n, responses = Y.shape
     basis = Basis.fit(Z)
@@ -94,6 +95,9 @@ def fit_model(
     for_pairs = min(most_pairs, room // (2 * per_pair))
     main = main_columns(Z, layout, Y, basis, curves=curves, most=COLUMNS_MAX - for_pairs * per_pair)
     for_pairs = min(most_pairs, max(for_pairs, (room - len(main[0])) // per_pair))
+    # Fewer products of a pair do not make room for more pairs: a rehearsal looks at as many as the fit it serves.
+    products = min(products, most_products)
+    per_pair = products * layout.members**2
     columns = EffectColumns(layout, basis, side, *main, PairTerms.none(products))
     model = EffectModel(columns, moments_of(Z, Y, columns, len(main[0]) + for_pairs * per_pair + 1), n, all_pairs)
     # Every response is screened for; of many, as those of many classes, once.

@@ -1,22 +1,26 @@
 """Joint moves of the sampler of `EffectPosterior`, without which chains stick where columns are strongly correlated.
 
 Sweeps visit term after term, and a term can act only through the member through which its units act elsewhere. Once two terms
-of a unit act, they are therefore bound to their member, and units that are correlated hold each other in place. Two moves help:
+of a unit act, they are therefore bound to their member, and units that are correlated hold each other in place. Three moves help:
 
 - *exchange*: the members of one unit, or of two correlated or interacting units together, are drawn anew in all their terms,
-  given which basis functions act and with the effects integrated out: an exact Gibbs step;
+  given which basis functions act and with their effects integrated out: an exact Gibbs step;
+- *collapsed exchange*: the same with the effects of all other terms integrated out too, for long tables, in which these are
+  known so exactly that they hold a unit to its member;
 - *swap*: the only effect of a column is taken over by a correlated column of a unit that does not act, a Metropolis step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from grip2.engine.effect_collapse import collapsed_exchange, draw_effects
 from grip2.engine.effect_exchange import exchange_members
-from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior
+from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior, refresh
 
 # Units whose lines correlate by this much, in any members, exchange members together; columns swap effects.
 CORRELATED = 0.3
@@ -24,6 +28,8 @@ JOINT_MOST = 40  # pairs of units that exchange members together, and columns th
 # Multiplications of all exchanges of a round, about; those of units of many columns cost most.
 _WORK_MAX = 2e6
 _NEIGHBOURS_MOST = 8  # of a column
+# Multiplications of the collapsed exchanges of one move, about: each takes the cube of the number of acting columns.
+COLLAPSED_WORK = 3e7
 
 
 class EffectMoves:
@@ -50,18 +56,69 @@ class EffectMoves:
             if now.one_acts(j, other):
                 now.swap(j, other, rng)
 
+    def collapse(
+        self, state: EffectState, prior: Prior, rng: np.random.Generator, work: float = COLLAPSED_WORK
+    ) -> None:
+        """Collapsed exchanges of units that act, in random order, as many as the ``work`` allows; then all effects anew.
+
+        Single units, and as many pairs of units that are correlated or interact.
+        """
+        terms = self._terms
+        used = int(np.count_nonzero(state.effects))
+        if not used:
+            return
+        single = [(int(unit),) for unit in np.flatnonzero(state.acting)]
+        couples = self._couples(_Moving(terms, state, prior))
+        chosen = [couples[k] for k in rng.permutation(len(couples))[: len(single)]]
+        every: list[tuple[int, ...]] = [*single, *chosen]
+        slabs = prior.variances[self._kind]
+        for k in rng.permutation(len(every))[: max(1, int(work / (used**3 / 3 + 1)))]:
+            collapsed_exchange(
+                terms, state, np.array(every[k]), float(prior.precision), slabs, prior.variances, rng.random()
+            )
+        draw_effects(terms, state, float(prior.precision), slabs, self._order, rng.standard_normal(used))
+        refresh(terms, state)
+
+    @cached_property
+    def _kind(self) -> np.ndarray:
+        """(size,) number of the variance of every column's effect: of its basis function, or of products."""
+        return kinds_of_columns(self._terms)
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        """(size,) number of what every column is, a function of a column of the table or a product of a pair, in any member."""
+        terms = self._terms
+        order = np.zeros(len(terms.gram), np.int64)
+        single = np.arange(terms.place[0].size).reshape(terms.place[0].shape)
+        order[terms.place] = single
+        pairs, _, _, products = terms.pair_place.shape
+        order[terms.pair_place] = single.size + np.arange(pairs * products).reshape(pairs, 1, 1, products)
+        return order
+
     def _exchanges(self, now: _Moving, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
         """Single units in which two or more terms act, and pairs of acting units that are correlated or interact."""
         for unit in np.flatnonzero(now.state.acting > 1):
             yield (int(unit),)
+        ordered = self._couples(now)
+        for k in rng.permutation(len(ordered))[:JOINT_MOST]:
+            yield ordered[k]
+
+    def _couples(self, now: _Moving) -> list[tuple[int, int]]:
         acting = now.state.acting > 0
         ends = self._terms.unit[self._edges].reshape(-1, 2)
         neighbours = ends[acting[ends].all(axis=1)].tolist()
         couples = {(min(u, v), max(u, v)) for u, v in neighbours}
         couples |= {(min(u, v), max(u, v)) for u, v in self._terms.pair_units[now.acting_pairs()].tolist()}
-        ordered = sorted(couples)
-        for k in rng.permutation(len(ordered))[:JOINT_MOST]:
-            yield ordered[k]
+        return sorted(couples)
+
+
+def kinds_of_columns(terms: EffectTerms) -> np.ndarray:
+    """(size,) the basis function of every column of the model; that of products is one more than the last function."""
+    functions = terms.place.shape[2]
+    kind = np.full(len(terms.gram), functions)
+    for f in range(functions):
+        kind[terms.place[:, :, f]] = f
+    return kind
 
 
 def correlated_columns(terms: EffectTerms) -> np.ndarray:
@@ -181,13 +238,9 @@ class _Weights(NamedTuple):
 def log_density(terms: EffectTerms, state: EffectState, prior: Prior) -> float:
     """Of what acts through which members, with the sizes of the effects integrated out; up to a constant."""
     used = np.flatnonzero(state.effects)
-    functions = terms.place.shape[2]
-    kind = np.full(len(terms.gram), functions)
-    for f in range(functions):
-        kind[terms.place[:, :, f]] = f
     total = 0.0
     if len(used):
-        slabs = prior.variances[kind[used]]
+        slabs = prior.variances[kinds_of_columns(terms)[used]]
         total += _log_evidence(terms.gram, terms.correlation.astype(float), used, prior.precision, slabs)
     inside = (state.in_pairs[terms.unit] > 0).astype(int)
     act = np.flatnonzero(state.pair)

@@ -20,6 +20,7 @@ from grip2.standardise import standardise
 from grip2.statistics.augmented import shared_among_threads, threads_for
 from grip2.statistics.effect_chain import SWEEPS_PER_ROUND, Chain, Draws, MeasurementNoise, Noise, ProbitNoise
 from grip2.statistics.effect_model import EffectModel, fit_model
+from grip2.statistics.pair_screen import ALL_PRODUCTS
 from grip2.units import Layout
 
 SWEEPS = 1600  # of all chains together
@@ -87,6 +88,7 @@ def fit_effects(
     fit_rows: np.ndarray | None = None,
     curves: bool = True,
     interactions: bool = True,
+    most_products: int = ALL_PRODUCTS,
     sweeps: int = SWEEPS,
     chains: int = CHAINS,
     progress: Progress | None = None,
@@ -94,7 +96,7 @@ def fit_effects(
     """Posterior of the standardised columns ``Z`` (rows, members p) for the measurements ``y``.
 
     ``fit_rows``: the numbers of the rows to fit on, all by default; the residual is that of all rows. ``curves=False``:
-    straight lines only; ``interactions=False``: no pairs.
+    straight lines only; ``interactions=False``: no pairs; ``most_products``: of a pair, its best.
     """
     own = y if fit_rows is None else y[fit_rows]
     if len(own) < 2 or not standardise(own).any():
@@ -107,6 +109,7 @@ def fit_effects(
         rng=rng,
         curves=curves,
         interactions=interactions,
+        most_products=most_products,
         sweeps=sweeps,
         chains=chains,
         progress=progress,
@@ -124,6 +127,7 @@ def sample_posterior(
     labels: bool = False,
     curves: bool = True,
     interactions: bool = True,
+    most_products: int = ALL_PRODUCTS,
     sweeps: int = SWEEPS,
     chains: int = CHAINS,
     progress: Progress | None = None,
@@ -141,6 +145,7 @@ def sample_posterior(
             Y,
             curves=curves,
             interactions=interactions,
+            most_products=most_products,
             left_by=lambda model, response: Y[:, response] - _first_look(model, Z, response, rng),
             rng=rng,
         )

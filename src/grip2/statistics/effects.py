@@ -34,6 +34,7 @@ from grip2.progress import Progress, share_progress
 from grip2.responses import Measurement, Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic, check_whole
+from grip2.statistics.effect_model import LEAST_PRODUCTS
 from grip2.statistics.effect_sampler import SWEEPS, EffectFit, fit_effects, sample_posterior
 from grip2.statistics.lasso_curves import LassoCurves
 from grip2.statistics.stage import Stage, StageFit
@@ -42,6 +43,8 @@ from grip2.units import Layout
 
 # Chains whose probabilities for a unit differ by more than this disagree on it.
 DISAGREEMENT = 0.5
+# Of the sweeps, in a fit that serves a rehearsal.
+REHEARSAL_SHARE = 4
 
 
 class EffectPosterior(Statistic, Stage):
@@ -176,9 +179,11 @@ class EffectPosterior(Statistic, Stage):
         return fit_effects(Z, layout, y, rng=rng, fit_rows=fit_rows, progress=progress, **self._settings(fit_rows))
 
     def _settings(self, fit_rows: np.ndarray | None) -> dict[str, Any]:
-        # A fit to some rows serves a rehearsal only, and needs fewer sweeps.
-        sweeps = self.sweeps if fit_rows is None else max(1, self.sweeps // 2)
-        return {"curves": bool(self.curves), "interactions": bool(self.interactions), "sweeps": sweeps}
+        settings = {"curves": bool(self.curves), "interactions": bool(self.interactions), "sweeps": self.sweeps}
+        if fit_rows is not None:
+            # Serves a rehearsal only: what it predicts hardly changes with fewer sweeps and the best products alone.
+            settings |= {"sweeps": max(1, self.sweeps // REHEARSAL_SHARE), "most_products": LEAST_PRODUCTS}
+        return settings
 
     def _check_settings(self) -> None:
         check_whole(self, "sweeps")

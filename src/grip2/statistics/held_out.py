@@ -24,6 +24,8 @@ HELD_OUT_SHARE = 0.2
 REHEARSAL_STEPS = 1500
 # Neighbouring blocks are averaged against noise.
 WINDOW = 3
+# Norm of weights below which none of a network's inputs acts, where they begin at a third or so.
+NOTHING_ACTS = 0.0025
 
 
 class NetworkProblem(NamedTuple):
@@ -86,6 +88,7 @@ def held_out_path(
     kept, held_out = split_rows(len(problem.x), rng, held_out)
     steps = min(REHEARSAL_STEPS, max(config.steps, 3 * config.schedule.block_size))
     target = problem.target
+    ascends = config.schedule.draws_lambda and config.schedule.approach_from is not None
     run = train(
         problem.x[kept],
         target.take(kept),
@@ -93,6 +96,7 @@ def held_out_path(
         rng=rng,
         groups=problem.groups,
         held_out=HeldOut(problem.x[held_out], target.take(held_out)),
+        until=_forgotten if ascends else None,
         progress=progress,
     )
     assert run.held_out_loss is not None
@@ -107,6 +111,11 @@ def held_out_path(
         judged_loss=float(sizes @ judged / sizes.sum()),
         null_loss=_null_loss(problem, kept, held_out),
     )
+
+
+def _forgotten(snapshots: np.ndarray) -> bool:
+    """Has the network forgotten every input? Where lambda ascends it will not learn again, and its loss stays as it is."""
+    return len(snapshots) >= WINDOW and bool(snapshots[-WINDOW:].max() < NOTHING_ACTS)
 
 
 def _null_loss(problem: NetworkProblem, kept: np.ndarray, held_out: np.ndarray) -> float:

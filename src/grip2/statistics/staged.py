@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -20,9 +21,10 @@ from grip2._random import stream
 from grip2.engine.training import TrainingRun
 from grip2.errors import Grip2Error
 from grip2.facts import Facts, StageFacts
-from grip2.progress import Progress, begin, split_progress
+from grip2.progress import Progress, begin, parallel_progress, split_progress
 from grip2.responses import Response
 from grip2.result import Importance
+from grip2.statistics.augmented import ONE_THREAD_BELOW
 from grip2.statistics.base import BatchedStatistic
 from grip2.statistics.effects import EffectPosterior
 from grip2.statistics.grip import GRIP2, GroupPersistence, scores_of, surface_of
@@ -39,6 +41,8 @@ TARGETS = (RESIDUAL, RESPONSE)
 # If the first stage's held-out share is below this, the network is trained on the response: subtracting what the
 # stage fitted would only add noise.
 LEAST_SHARE = 0.01
+# A network whose held-out share is below this part of the first stage's would move importances by as little: it is not trained.
+NEGLIGIBLE = 0.02
 
 # The first stage takes about as long as so many steps of the network, for the progress bar.
 FIRST_STAGE_STEPS = 8_000
@@ -52,7 +56,7 @@ NETWORK_EXPLAINS = {
 class Staged(BatchedStatistic):
     """A first stage for effects of single features and of pairs, then a network for everything else; importances are added.
 
-    A network that explains nothing on held-out rows beside the first stage is not trained.
+    A network that explains next to nothing on held-out rows beside the first stage is not trained.
 
     Parameters
     ----------
@@ -156,8 +160,10 @@ class _PreparedStages(Prepared):
     choice: _Choice
 
     def without_training(self) -> Importance | None:
-        """The importances of the first stage, where a rehearsed network explains nothing beside it on held-out rows."""
-        if self.choice.network_share > 0 or self.choice.stage.held_out_share == 0:
+        """The importances of the first stage, where a rehearsed network explains next to nothing beside it."""
+        if self.choice.stage.held_out_share == 0:
+            return None
+        if self.choice.network_share > NEGLIGIBLE * self.choice.stage.held_out_share:
             return None
         total = combined_importance([(self.choice.stage.importance, self.choice.stage.held_out_share)])
         return Importance(total, Facts(self.stage_facts(), None, self.calibration))
@@ -207,17 +213,21 @@ def _choose(
     candidates = [statistic.target]
     if statistic.target == "auto":
         candidates = [RESIDUAL, RESPONSE] if stage.held_out_share > LEAST_SHARE else [RESPONSE]
-    rehearsals: dict[str, Rehearsal] = {}
-    losses: dict[str, float] = {}
-    parts = split_progress(for_network, *[network.range_steps(judged=True)] * len(candidates))
-    for candidate, part in zip(candidates, parts, strict=True):
+
+    def rehearsed(candidate: str, part: Progress | None) -> tuple[Rehearsal, float]:
         learned = _learned(Z, layout, response, before, candidate)
         alike = copy.deepcopy(for_rehearsals)  # the same start and batches: less chance in the comparison
         found = network.rehearse(learned.problem, rng=alike, held_out=held_out, judged=True, progress=part)
-        rehearsals[candidate], losses[candidate] = found, found.useful_loss * learned.scale**2
-        del learned  # it may hold a copy of the table
+        return found, found.useful_loss * learned.scale**2
+
+    # Each may hold a copy of the table.
+    at_once = len(candidates) if Z.size < ONE_THREAD_BELOW else 1
+    with ThreadPoolExecutor(at_once) as pool:
+        results = pool.map(rehearsed, candidates, parallel_progress(for_network, len(candidates)))
+        found = dict(zip(candidates, results, strict=True))
+    losses = {candidate: loss for candidate, (_, loss) in found.items()}
     best = min(losses, key=lambda name: losses[name])
-    return _Choice(stage, best, _learned(Z, layout, response, stage, best), rehearsals[best], losses)
+    return _Choice(stage, best, _learned(Z, layout, response, stage, best), found[best][0], losses)
 
 
 def _staged_importance(run: TrainingRun, prepared: _PreparedStages) -> Importance:
