@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from grip2._random import generator_from, stream
+from grip2.blas_threads import one_blas_thread
 from grip2.errors import Grip2Error, did_you_mean
 from grip2.knockoffs.base import (
     Categories,
@@ -100,7 +101,8 @@ class SequentialKnockoffs(JointCopiesSampler):
         if len(rows) > _FIT_ROWS:
             rows = rows[np.sort(choice.choice(len(rows), _FIT_ROWS, replace=False))]
         self._plan, self._chains = plan, dict[int, Chain]()
-        self._completion, self._rows = learn_completion(rows, plan, Scale.of(rows), missing)
+        with one_blas_thread():  # the models are small
+            self._completion, self._rows = learn_completion(rows, plan, Scale.of(rows), missing)
         estimate = shrunk_covariance(self._rows if np.isnan(matrix).any() else X, who=who)
         self.covariance_, self.ridge_ = stabilised(estimate.covariance, who=who)
         self._laws = KnockoffLaws(estimate.mean, self.covariance_, self.s, units, who=who)
@@ -112,15 +114,16 @@ class SequentialKnockoffs(JointCopiesSampler):
             rng = np.random.default_rng([self._learning_seed, copies])
             root = np.sqrt(np.diag(self.covariance_))
             S = self._laws.for_copies(copies).S
-            self._chains[copies] = learn_chain(
-                self._rows,
-                self._plan,
-                S / root**2 if S.ndim == 1 else S / np.outer(root, root),
-                copies,
-                rng,
-                trees=self.model == "trees",
-                keep_values=self.keep_values,
-            )
+            with one_blas_thread():
+                self._chains[copies] = learn_chain(
+                    self._rows,
+                    self._plan,
+                    S / root**2 if S.ndim == 1 else S / np.outer(root, root),
+                    copies,
+                    rng,
+                    trees=self.model == "trees",
+                    keep_values=self.keep_values,
+                )
         return self._chains[copies]
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
