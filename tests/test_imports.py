@@ -58,6 +58,7 @@ LAYERS = [
     {"experiments"},
     {"calibration"},
     {"report"},
+    {"bench"},
     {"commands"},
     {"cli", "__init__", "__main__"},
 ]

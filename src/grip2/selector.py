@@ -249,7 +249,9 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         self.result_ = self._result(drawn, statistic, sampler, response, rows, copies, began)
         if self.describe:
             begin(progress, "describing the selected features")
-            from grip2.describe import describe_effects  # imports Numba and JAX, which nobody should wait for before a fit
+            from grip2.describe import (
+                describe_effects,  # imports Numba and JAX, which nobody should wait for before a fit
+            )
 
             effects = describe_effects(
                 table,
