@@ -261,6 +261,10 @@ def bench(
             help="Interpreter of an environment with torch and knockpy (.venv-bench/bin/python).",
         ),
     ] = None,
+    cores: Annotated[
+        int | None,
+        typer.Option("--cores", metavar="N", help="Use so many cores, the same for all libraries (all).", min=1),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier measurements instead of going on.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the results go.")] = Path(
         "results/bench"
@@ -274,7 +278,7 @@ def bench(
     """
     from grip2.commands.bench import Request, execute
 
-    execute(Request(out, quick, only, budget, limit, peers, fresh))
+    execute(Request(out, quick, only, budget, limit, peers, cores, fresh))
 
 
 def main(arguments: list[str] | None = None) -> None:

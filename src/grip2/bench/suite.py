@@ -28,14 +28,14 @@ class Extent:
         return quick if self.quick else full
 
 
-QUICK, FULL = Extent(True, 3, 1), Extent(False, 5, 3)
+QUICK, FULL = Extent(True, 2, 1), Extent(False, 5, 3)
 
 
 def start(extent: Extent) -> Iterator[Case]:
     subject = "import in a new process"
     yield Case("start", subject, "from grip2 import KnockoffSelector", "starting:import_selector", once=True)
     yield Case("start", subject, "import sklearn.feature_selection", "starting:import_scikit_learn", once=True)
-    table = {"n": 500, "p": 30, "true": 10}
+    table = extent.pick({"n": 300, "p": 20, "true": 10}, {"n": 500, "p": 30, "true": 10})
     subject = f"first fit with default settings, {_table(table)}"
     fit = "selection:correlated_columns"
     yield Case("start", subject, "second fit of the process", fit, table)
@@ -56,10 +56,10 @@ def engine(extent: Extent) -> Iterator[Case]:
         if not shape["batch"]:
             yield Case("engine", subject, f"{OURS}, 50 networks at once", "engine:steps", {**words, "members": 50})
         yield Case("engine", subject, "its matrix products (NumPy)", "products:steps", words)
-        for label, compiled in (("PyTorch, eager", False), ("PyTorch, torch.compile", True)):
-            yield Case(
-                "engine", subject, label, "torch_training:steps", {**words, "compiled": compiled}, package="torch"
-            )
+        peers = {"PyTorch, eager": False, "PyTorch, torch.compile": True}
+        for label in list(peers)[: extent.pick(1, 2)]:  # the compiler of PyTorch takes a minute
+            torch = {**words, "compiled": peers[label]}
+            yield Case("engine", subject, label, "torch_training:steps", torch, package="torch")
 
 
 def first(extent: Extent) -> Iterator[Case]:
@@ -71,16 +71,17 @@ def first(extent: Extent) -> Iterator[Case]:
 
 def solvers(extent: Extent) -> Iterator[Case]:
     p = extent.pick(200, 500)
-    for method in extent.pick(("mvr", "sdp"), ("mvr", "maxent", "sdp", "equi")):
+    for method in extent.pick(("mvr",), ("mvr", "maxent", "sdp", "equi")):
         subject, words = f"S by {method}, AR(1) 0.5, p = {p}", {"method": method, "p": p}
         yield Case("solvers", subject, OURS, "solvers:solver", words)
         yield Case("solvers", subject, "knockpy", "knockpy_library:solver", words, package="knockpy")
-    grouped = {"method": "mvr", "p": p, "group_size": 5}
-    subject = f"S by mvr for groups of 5, AR(1) 0.5, p = {p}"
+    few = extent.pick(50, 100)  # knockpy takes minutes for more
+    grouped = {"method": "mvr", "p": few, "group_size": 5}
+    subject = f"S by mvr for groups of 5, AR(1) 0.5, p = {few}"
     yield Case("solvers", subject, OURS, "solvers:solver", grouped)
     yield Case("solvers", subject, "knockpy", "knockpy_library:solver", grouped, package="knockpy")
     subject = f"S by mvr with copies, AR(1) 0.5, p = {p}"
-    for copies in (1, 3, 5):
+    for copies in extent.pick((1, 3), (1, 3, 5)):
         words = {"method": "mvr", "p": p, "copies": copies}
         yield Case("solvers", subject, f"{OURS}, copies = {copies}", "solvers:solver", words)
 
@@ -98,7 +99,7 @@ def lasso(extent: Extent) -> Iterator[Case]:
 
 def select(extent: Extent) -> Iterator[Case]:
     table = extent.pick({"n": 500, "p": 50, "true": 15}, {"n": 2000, "p": 200, "true": 60})
-    subject = f"from table to selection, {table['true']} linear effects, {_table(table)}"
+    subject = f"table to selection, {table['true']} linear effects, {_table(table)}"
     ours, peer = "selection:correlated_columns", "knockpy_library:knockoff_filter"
     yield Case("select", subject, f"{OURS}, default", ours, table)
     like = {**table, "statistic": "lcd", "knockoffs": "gaussian", "copies": 1, "describe": False}
@@ -108,26 +109,35 @@ def select(extent: Extent) -> Iterator[Case]:
         yield Case("select", subject, f"knockpy, {label} on Gaussian knockoffs", peer, words, package="knockpy")
 
 
+ROWS = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
+COLUMNS = (30, 100, 300, 1000, 3000, 5000, 20_000)
+_FIRST_STAGE, _SELECTION = "first_stage:independent_columns", "selection:independent_columns"
+
+
 def growth(extent: Extent) -> Iterator[Case]:
-    few = extent.pick(3, 100)  # sizes of a series
+    """Sizes of a series grow, and the first that is over a limit is the last that is tried."""
+    yield from _series("first stage by rows, p = 20", _FIRST_STAGE, "n", extent.pick(ROWS[:3], ROWS), p=20)
+    knockoffs = "Gaussian knockoffs by rows, p = 50"
+    yield from _series(knockoffs, "samplers:draw", "n", extent.pick(ROWS[:3], ROWS), p=50, kind="gaussian")
+    yield from _series(
+        "S by mvr by columns", "solvers:solver", "p", extent.pick(COLUMNS[:3], COLUMNS[:-1]), method="mvr"
+    )
+    table = extent.pick({"n": 300, "p": 20}, {"n": 2000, "p": 100})
+    copies = extent.pick((1, 3), (1, 3, 5))
+    yield from _series(f"default selection by copies, {_table(table)}", _SELECTION, "copies", copies, **table)
+    if extent.quick:
+        return
+    draws = f"default selection by draws, {_table(table)}"
+    yield from _series(draws, _SELECTION, "n_draws", (1, 10), copies=1, **table)
+    yield from _series("copula knockoffs by rows, p = 50", "samplers:draw", "n", ROWS, p=50, kind="copula")
+    yield from _series("default selection by rows, p = 30", _SELECTION, "n", ROWS, p=30)
+    yield from _series("first stage by columns, n = 1,000", _FIRST_STAGE, "p", COLUMNS, n=1000)
+    yield from _series("default selection by columns, n = 1,000", _SELECTION, "p", COLUMNS, n=1000)
 
-    def series(subject: str, code: str, axis: str, sizes: Sequence[int], **words: Any) -> Iterator[Case]:
-        for size in sizes[:few]:
-            yield Case("growth", subject, OURS, code, {**words, axis: size}, size=size)
 
-    decades = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
-    of_table, first_stage, draw = "selection:independent_columns", "first_stage:independent_columns", "samplers:draw"
-    yield from series("first stage by rows, p = 20", first_stage, "n", decades, p=20)
-    yield from series("Gaussian knockoffs by rows, p = 50", draw, "n", decades, p=50, kind="gaussian")
-    yield from series("copula knockoffs by rows, p = 50", draw, "n", decades[:-1], p=50, kind="copula")
-    yield from series("default selection by rows, p = 30", of_table, "n", decades[: extent.pick(2, 5)], p=30)
-    columns = (30, 100, 300, 1000, 3000, 5000, 20_000)
-    yield from series("S by mvr by columns", "solvers:solver", "p", columns[:-1], method="mvr")
-    yield from series("first stage by columns, n = 1,000", first_stage, "p", columns, n=1000)
-    yield from series("default selection by columns, n = 1,000", of_table, "p", columns[: extent.pick(2, 7)], n=1000)
-    table = extent.pick({"n": 500, "p": 30}, {"n": 2000, "p": 100})
-    yield from series(f"default selection by copies, {_table(table)}", of_table, "copies", (1, 3, 5), **table)
-    yield from series(f"default selection by draws, {_table(table)}", of_table, "n_draws", (1, 10), copies=1, **table)
+def _series(subject: str, code: str, axis: str, sizes: Sequence[int], **words: Any) -> Iterator[Case]:
+    for size in sizes:
+        yield Case("growth", subject, OURS, code, {**words, axis: size}, size=size)
 
 
 def _table(table: dict[str, int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -38,6 +39,7 @@ class Request:
     minutes: float | None
     limit: float | None
     peers: Path | None
+    cores: int | None
     fresh: bool
 
 
@@ -46,6 +48,8 @@ def execute(request: Request) -> None:
     asked = parts_named(request.only)
     minutes = request.minutes if request.minutes is not None else extent.pick(3.0, 120.0)
     seconds = request.limit if request.limit is not None else extent.pick(60.0, 900.0)
+    if request.cores is not None:
+        use_cores(request.cores)
     machine = this_machine()
     python = peers_python(request.peers)
     peers = Peers(python, peer_versions(python))
@@ -78,13 +82,10 @@ def execute(request: Request) -> None:
         shown = shown_cases(extent, asked, store)
         comparisons, growing = rows(shown, store, peers), series(shown, store, peers)
         page = to_markdown(about, comparisons, growing)
-        folder.write(
-            {
-                "README.md": page,
-                "bench.json": to_json(about, comparisons, growing),
-                **({FIGURE: growth_figure(growing)} if growing else {}),
-            }
-        )
+        drawn = {FIGURE: growth_figure(growing)} if growing else {}
+        folder.write({"README.md": page, "bench.json": to_json(about, comparisons, growing), **drawn})
+        if not drawn:
+            (request.out / FIGURE).unlink(missing_ok=True)  # of measurements that --fresh has removed
     output.print(Markdown(page))
 
 
@@ -93,6 +94,16 @@ def shown_cases(extent: Extent, asked: list[str], store: Store) -> list[Case]:
     every = cases(parts_named(None), extent)
     before = {case.part for case in every if store.of(case.key)}
     return [case for case in every if case.part in before or case.part in asked]
+
+
+def use_cores(cores: int) -> None:
+    """Keep this process, and all that it starts, on some of the cores: every library then has as many threads."""
+    if not hasattr(os, "sched_setaffinity"):
+        raise Grip2Error(f"grip2 bench: --cores needs Linux, got {cores} on another system. Leave it out.")
+    usable = sorted(os.sched_getaffinity(0))
+    if cores > len(usable):
+        raise Grip2Error(f"grip2 bench: --cores must be at most {len(usable)}, the cores of this machine, got {cores}.")
+    os.sched_setaffinity(0, usable[-cores:])
 
 
 def peers_python(given: Path | None) -> str | None:
