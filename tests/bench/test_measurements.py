@@ -76,7 +76,7 @@ class Clock:
 def test_short_calls_are_timed_several_times_and_first_calls_once(monkeypatch):
     calls = []
     monkeypatch.setattr(child, "contestant", lambda code: lambda: lambda: calls.append(code) or {"count": 10, "a": 1})
-    monkeypatch.setattr(child, "time", Clock(0.1, 0.3, 0.2))
+    monkeypatch.setattr(child, "time", Clock(9.0, 0.1, 0.3))  # the first is the warm-up
     found = child.measure("x", {}, once=False)
     assert found["seconds"] == pytest.approx(0.2 / 10)  # the median of 0.1 and 0.3
     assert found["facts"] == {"a": 1}
@@ -84,6 +84,8 @@ def test_short_calls_are_timed_several_times_and_first_calls_once(monkeypatch):
     monkeypatch.setattr(child, "time", Clock(0.1))
     assert child.measure("x", {}, once=True)["seconds"] == pytest.approx(0.01)
     assert len(calls) == 4
+    monkeypatch.setattr(child, "time", Clock(90.0))
+    assert child.measure("x", {}, once=False)["seconds"] == pytest.approx(9.0)  # long enough to be timed at once
 
 
 def test_the_machine_is_described():

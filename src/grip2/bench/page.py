@@ -68,7 +68,9 @@ def _circumstances(about: Circumstances) -> str:
         f"{', '.join(f'{name} {version}' for name, version in listed.items())}.",
     ]
     if about.quick:
-        lines.append("**A quick run**: small sizes and few repeats, to see that everything works.")
+        lines.append(
+            "**A quick run**: small sizes and few repeats, to see that everything works; a full run (`make bench`) replaces it."
+        )
     if about.load is not None and about.load.median > BUSY * machine.cores:
         lines.append(
             f"**The machine was busy with other work too**: {about.load.median:.1f} runnable processes when a measurement began "

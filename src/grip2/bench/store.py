@@ -16,11 +16,19 @@ from grip2.errors import Grip2Error
 FILE = "measurements.jsonl"
 
 
+# What is not measured: the suite's own pages, and what only people see.
+_NOT_MEASURED = ("bench/", "calibration/", "commands/", "experiments/", "report/", "cli.py")
+_MEASURED = ("bench/contestants/", "bench/child.py")
+
+
 def code_fingerprint() -> str:
-    """Of the source files of the library, whatever the line ends of a checkout are."""
+    """Of the source files that decide the times, whatever the line ends of a checkout are."""
     found = hashlib.sha256()
-    for file in sorted(Path(grip2.__file__).parent.rglob("*.py")):
-        found.update(file.read_text(encoding="utf-8").encode())
+    library = Path(grip2.__file__).parent
+    for file in sorted(library.rglob("*.py")):
+        name = file.relative_to(library).as_posix()
+        if name.startswith(_MEASURED) or not name.startswith(_NOT_MEASURED):
+            found.update(file.read_text(encoding="utf-8").encode())
     return found.hexdigest()[:16]
 
 
