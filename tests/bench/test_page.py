@@ -57,7 +57,7 @@ def test_ratios_are_taken_round_by_round(store):
 def test_the_comparison_as_a_table(store):
     assert comparison_table(rows(CASES, store, PEERS)).splitlines()[2:] == [
         "| one step | grip2 | 2 (1 to 4) | 1 | 0.20 | power 0.5 |",
-        "|  | knockpy | 6 (3 to 12) | 3.00 (3 to 3) | 0.30 |  |",
+        "|  | knockpy | 6 (3 to 12) | 3.00 (3.00 to 3.00) | 0.30 |  |",
         "|  | PyTorch | skipped: torch is missing |  |  |  |",
     ]
 

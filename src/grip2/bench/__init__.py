@@ -1,5 +1,5 @@
-"""Speed, measured as ratios in one run: what is timed, how, and the page that reports it.
+"""Speed, measured as ratios in one run: what is timed (`suite`), how (`launch`, `child`), and the page that reports it.
 
-The process that runs the suite imports nothing heavy: every measurement is a process of its own (`child`), whose peak memory
-would otherwise begin at that of its parent.
+Every measurement is a process of its own, so that neither memory nor compiled code nor threads of one contestant reach another.
+This package itself imports no numerical library.
 """

@@ -19,7 +19,8 @@ _EXPLAINED = """\
 Every measurement is a process of its own, which prepares the data, calls once to warm up (unless the first call is the point) and
 then times the call. Contestants take turns (A, B, A, B, ...). Seconds are medians, with the range over repeats in brackets. Times
 as long is the median of the ratios, round by round, to the first contestant of the task: what else the machine did at the time
-affects both. Peak memory is that of the whole process, libraries and data included."""
+affects both. Peak memory is that of the whole process, libraries and data included. Results are of one data set: they show that
+the task was done, not how good a method is."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,11 @@ def to_markdown(about: Circumstances, rows: Sequence[Row], series: Sequence[Seri
 
 def _circumstances(about: Circumstances) -> str:
     machine = about.machine
+    cores = f"{machine.cores} core{'s' * (machine.cores != 1)}"
     threads = ", ".join(f"{name}={value}" for name, value in machine.threads.items()) or "left to the libraries"
     listed = {**about.versions, **about.peers}
     lines = [
-        f"`{about.command}` on {about.date}: {machine.processor}, {machine.cores} cores, {machine.gigabytes:.0f} GB, "
+        f"`{about.command}` on {about.date}: {machine.processor}, {cores}, {machine.gigabytes:.0f} GB, "
         f"{machine.system}; threads: {threads}.",
         f"{', '.join(f'{name} {version}' for name, version in listed.items())}.",
     ]
@@ -128,8 +130,12 @@ def _seconds(spread: Spread | None) -> str:
 def _ratio(row: Row) -> str:
     if row.ratio is None:
         return "1" if row.seconds else ""
-    alone = f"{row.ratio.median:.2f}" if row.ratio.median < 10 else f"{row.ratio.median:.0f}"
-    return alone if row.ratio.repeats == 1 else f"{alone} ({row.ratio.low:.2g} to {row.ratio.high:.2g})"
+    alone, low, high = (_times(value) for value in (row.ratio.median, row.ratio.low, row.ratio.high))
+    return alone if row.ratio.repeats == 1 else f"{alone} ({low} to {high})"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
 def _plain(value: float | None) -> str:
