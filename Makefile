@@ -7,6 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --only-b
 # One test process for each core, at most four: each holds a compiler and its programs in memory.
 PARALLEL := -n logical --maxprocesses 4 --dist loadfile
 # Of `make guarantee`: minutes, processes, and --fresh where the trials in results/guarantee come from other code.
+# MORE is also for `make bench`: --quick, --only engine, --fresh.
 BUDGET ?= 85
 JOBS ?= 2
 MORE ?=
@@ -15,7 +16,7 @@ SPHINX := $(BIN)/python -m sphinx -W --keep-going -d docs/_build/doctrees
 
 COVERAGE := --cov=grip2 --cov-report=term-missing:skip-covered
 
-.PHONY: help demo test coverage test-browser test-slow test-lowest lint docs docs-links docs-images bench faults guarantee guarantee-defects build clean
+.PHONY: help demo test coverage test-browser test-slow test-lowest lint docs docs-links docs-images bench bench-env faults guarantee guarantee-defects build clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -78,8 +79,14 @@ docs-images: docs ## the pictures of README and docs, in docs/images
 	$(BIN)/grip2 demo --out grip2-demo --force
 	$(BIN)/python docs/make_images.py grip2-demo docs/gallery/images
 
-bench: $(VENV)/.installed-test ## speed, as ratios measured in one run
-	$(BIN)/grip2 bench
+bench: $(VENV)/.installed-test ## speed, as ratios measured in one run, in results/bench; goes on where it was stopped (at most 2 hours)
+	$(BIN)/grip2 bench $(MORE)
+
+# knockpy has no wheels: gcc compiles it.
+bench-env: ## .venv-bench with PyTorch and knockpy, to which `make bench` then compares
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip --disable-pip-version-check install --quiet torch==2.13.0 numpy
+	.venv-bench/bin/python -m pip --disable-pip-version-check install --quiet knockpy==1.3.5
 
 faults: $(VENV)/.installed-test ## commands killed, terminated and interrupted at random points, and run again; about an hour
 	$(BIN)/python -m benchmarks.faults
@@ -95,4 +102,4 @@ build: $(VENV)/.installed-test ## the wheel and the source archive, in dist/
 	$(BIN)/python -m hatchling build
 
 clean: ## remove the environments, caches and builds
-	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache .coverage .coverage.* dist grip2-demo docs/_build docs/gallery docs/generated
+	rm -rf .venv .venv-lowest .venv-bench .pytest_cache .mypy_cache .ruff_cache .coverage .coverage.* dist grip2-demo docs/_build docs/gallery docs/generated

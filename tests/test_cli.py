@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 
 from grip2 import _output, cli
-from grip2.commands import bench
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.result import SelectionResult
 from grip2.statistics.registry import STATISTICS
@@ -474,18 +473,6 @@ def test_help_and_version():
         done = subprocess.run([sys.executable, "-m", "grip2", *words], capture_output=True, text=True, check=True)
         assert "grip2" in done.stdout
         assert done.stderr == ""
-
-
-def test_bench_prints_ratios(capsys):
-    """The same measurements on small tables; speed itself is not asserted."""
-    small = bench.Sizes(
-        rows=400, features=10, hidden=8, batch=32, steps=50, hiv_rows=60, hiv_columns=8, hiv_steps=50, repetitions=5
-    )
-    bench.run(small)
-    out = " ".join(capsys.readouterr().out.split())
-    assert "synthetic 20-8-8-8-1, batch 32" in out
-    assert "the same lambda" in out
-    assert "peak memory" in out
 
 
 def test_the_papers_settings_are_refused_where_it_has_none(capsys, table, tmp_path):

@@ -26,6 +26,7 @@ from tests.documents import ALL, ROOT, Block, blocks, commands
 
 # Commands that are checked but not run, by how they begin, and why.
 LONG = {
+    "grip2 bench": "minutes to hours",
     "grip2 experiment run": "minutes to hours",
     "grip2 experiment status": "needs the trials of a run",
     "grip2 experiment report": "needs the trials of a run",

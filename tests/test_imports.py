@@ -58,6 +58,7 @@ LAYERS = [
     {"experiments"},
     {"calibration"},
     {"report"},
+    {"bench"},
     {"commands"},
     {"cli", "__init__", "__main__"},
 ]
@@ -130,5 +131,22 @@ def test_help_loads_nothing_heavy():
         "import sys; from grip2.cli import app; "
         "heavy = {'jax', 'sklearn', 'pandas', 'scipy', 'matplotlib', 'numpy'} & set(sys.modules); "
         "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_selector_is_imported_without_compilers():
+    code = (
+        "import sys; from grip2 import KnockoffSelector; "
+        "heavy = {'jax', 'optax', 'numba', 'matplotlib'} & set(sys.modules); assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_suite_of_measurements_runs_in_a_light_process():
+    """The peak of a measurement would begin at that of the process that starts it."""
+    code = (
+        "import sys; import grip2.bench.run, grip2.bench.suite, grip2.bench.page, grip2.bench.figure; "
+        "heavy = {'jax', 'numba', 'sklearn', 'scipy', 'pandas', 'numpy'} & set(sys.modules); assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -132,7 +132,7 @@ def test_several_draws_do_not_depend_on_the_number_of_workers(statistic, p):
 def test_the_default_is_the_model_of_effects_before_the_network(monkeypatch):
     X, y = linear(n=100, p=6, k=3)
     small = Staged(EffectPosterior(sweeps=50), TINY)
-    monkeypatch.setattr("grip2.selector.Staged", lambda: small)
+    monkeypatch.setattr("grip2.statistics.staged.Staged", lambda: small)
     result = selector(statistic=None, fdr=0.4).fit(X, y).result_
     assert result.settings["statistic"]["name"] == "Staged"
     assert [stage.name for stage in result.facts.stages] == ["effects", "network"]

@@ -238,12 +238,47 @@ def compare(
 
 @app.command()
 def bench(
-    full: Annotated[bool, typer.Option("--full", help="All 5,000 steps of the paper's synthetic run.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes and few repeats: about two minutes.")] = False,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="PART,...", help="Parts: start, engine, first, solvers, lasso, select, growth."),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget", metavar="MINUTES", help="Begin no measurement after so many minutes (120; quick: 3).", min=0.0
+        ),
+    ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option("--limit", metavar="SECONDS", help="Time limit of one measurement (900; quick: 60).", min=0.1),
+    ] = None,
+    peers: Annotated[
+        Path | None,
+        typer.Option(
+            "--peers",
+            metavar="PYTHON",
+            help="Interpreter of an environment with torch and knockpy (.venv-bench/bin/python).",
+        ),
+    ] = None,
+    cores: Annotated[
+        int | None,
+        typer.Option("--cores", metavar="N", help="Use so many cores, the same for all libraries (all).", min=1),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier measurements instead of going on.")] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the results go.")] = Path(
+        "results/bench"
+    ),
 ) -> None:
-    """Measure speed on this machine, as ratios: training against its bare matrix products, the lasso against scikit-learn."""
-    from grip2.commands.bench import Sizes, run
+    """Measure speed on this machine, as ratios of one run, and growth of time and memory with the size of the table.
 
-    run(Sizes(steps=5000) if full else Sizes())
+    Training against its matrix products and PyTorch, the first stage and the selection against knockpy, the lasso against
+    scikit-learn. Writes README.md, bench.json and growth.svg; a stopped run goes on where it was.
+    Example: [bold]grip2 bench --quick --only engine,lasso[/bold]
+    """
+    from grip2.commands.bench import Request, execute
+
+    execute(Request(out, quick, only, budget, limit, peers, cores, fresh))
 
 
 def main(arguments: list[str] | None = None) -> None:

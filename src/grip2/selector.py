@@ -32,7 +32,6 @@ from grip2.copies import (
     why_impossible,
 )
 from grip2.decision import Evidence
-from grip2.describe import describe_effects
 from grip2.draws import Drawn, OneRowEach, augmented, draw_importances
 from grip2.errors import Grip2Error, NothingSelected
 from grip2.explain import assumptions_behind, reason_for
@@ -48,7 +47,6 @@ from grip2.result import SelectionResult
 from grip2.selector_parameters import ERROR, KEEP_ALL, WARN, check_parameters
 from grip2.statistics.base import Statistic
 from grip2.statistics.registry import STATISTICS
-from grip2.statistics.staged import Staged
 from grip2.tables import PreparedTable
 from grip2.tables.checked import checked_input, independent_rows, refuse_undrawn, warn_of_changes
 from grip2.tables.sources import is_frame, take_columns
@@ -251,6 +249,10 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         self.result_ = self._result(drawn, statistic, sampler, response, rows, copies, began)
         if self.describe:
             begin(progress, "describing the selected features")
+            from grip2.describe import (
+                describe_effects,  # imports Numba and JAX, which nobody should wait for before a fit
+            )
+
             effects = describe_effects(
                 table,
                 response,
@@ -372,7 +374,11 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         if isinstance(self.statistic, str):
             named: Statistic = STATISTICS.create(self.statistic)
             return named
-        return Staged() if self.statistic is None else self.statistic
+        if self.statistic is not None:
+            return self.statistic
+        from grip2.statistics.staged import Staged  # imports JAX and Numba, which nobody should wait for before a fit
+
+        return Staged()
 
     def _checked_data(self, X: Any, y: Any, clusters: Any) -> tuple[PreparedTable, Response, OneRowEach | None]:
         who = type(self).__name__

@@ -140,8 +140,8 @@ class TakesTheBest(EffectMoves):
             module.collapsed_exchange(
                 self._terms, state, np.array([unit]), float(prior.precision), slabs, prior.variances, 0.0
             )
-        normal = rng.standard_normal(len(slabs))
-        module.draw_effects(self._terms, state, float(prior.precision), slabs, self._order, normal)
+        used = np.flatnonzero(state.effects)
+        module.draw_effects(self._terms, state, used, float(prior.precision), slabs, rng.standard_normal(len(used)))
         refresh(self._terms, state)
 
 
@@ -186,14 +186,14 @@ def test_all_effects_are_drawn_together_from_their_posterior():
     given, rng = with_pairs(), RNG(9)
     terms, prior, draws = given.terms, given.prior, 4000
     slabs = prior.variances[module.kinds_of_columns(terms)]
-    columns, order = acting_columns(terms, 1, 0), EffectMoves(terms)._order
+    columns = acting_columns(terms, 1, 0)
     gram = prior.precision * terms.gram[np.ix_(columns, columns)].astype(float)
     covariance = np.linalg.inv(gram + np.diag(1 / slabs[columns]))
     mean = covariance @ (prior.precision * terms.correlation[columns])
     found = np.empty((draws, 3))
     for k in range(draws):
         state = acting_state(given, 1, 0)
-        module.draw_effects(terms, state, float(prior.precision), slabs, order, rng.standard_normal(3))
+        module.draw_effects(terms, state, np.array(columns), float(prior.precision), slabs, rng.standard_normal(3))
         found[k] = state.effects[columns]
     bound = norm.isf(1e-5 / (2 * 9))
     deviation = np.sqrt(np.diag(covariance))
@@ -297,3 +297,16 @@ def test_what_the_state_says_about_itself_is_what_its_effects_say(given):
             assert np.count_nonzero(through) <= 1, "terms of a unit act through one member"
             assert not through.any() or through.argmax() == state.member[unit]
     assert moved > 10
+
+
+def test_a_matrix_that_cannot_be_factorised_changes_no_member(monkeypatch):
+    given = with_pairs()
+
+    def fails(*_):
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(module, "collapsed_exchange", fails)
+    state = acting_state(given, 1, 0)
+    EffectMoves(given.terms).collapse(state, given.prior, RNG(0))
+    assert state.member.tolist() == [1, 0]
+    np.testing.assert_array_equal(np.flatnonzero(state.effects), np.sort(acting_columns(given.terms, 1, 0)))

@@ -1,169 +1,114 @@
-"""`grip2 bench`: speed as ratios measured in one run, against bare matrix products and against scikit-learn."""
+"""`grip2 bench`: speed as ratios measured in one run, with a page, a figure and JSON."""
 
 from __future__ import annotations
 
-import itertools
-import resource
-import time
-import warnings
+import os
+import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
-import numpy as np
-from rich.table import Table
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LassoCV
+from rich.markdown import Markdown
 
-from grip2.commands.console import output
-from grip2.datasets import make_ar1
-from grip2.engine.schedule import Schedule
-from grip2.engine.train import train, train_batch
-from grip2.engine.training import TrainingConfig
-from grip2.knockoffs import GaussianKnockoffs
-from grip2.responses import Measurement
-from grip2.statistics.lasso_cv import draw_folds, lasso_cv
-from grip2.symmetry import Members
-from grip2.units import Units
+from grip2 import stopping
+from grip2._output import OutputFolder
+from grip2.bench.case import Case
+from grip2.bench.figure import growth_figure
+from grip2.bench.launch import Limits
+from grip2.bench.machine import peer_versions, this_machine, versions
+from grip2.bench.page import FIGURE, Circumstances, to_json, to_markdown
+from grip2.bench.run import Peers, run
+from grip2.bench.store import FILE, Store
+from grip2.bench.suite import FULL, QUICK, Extent, cases, parts_named
+from grip2.bench.summary import Spread, rows, series
+from grip2.commands.console import notice, output
+from grip2.errors import Grip2Error
 
-
-@dataclass(frozen=True)
-class Sizes:
-    """What is measured: networks of the paper's synthetic and HIV experiments, and the lasso on the synthetic table."""
-
-    rows: int = 20_000  # of the synthetic table
-    features: int = 500  # the network sees twice as many columns: features and their knockoffs
-    hidden: int = 512
-    batch: int = 256
-    steps: int = 500  # the paper's run has 5,000
-    hiv_rows: int = 800
-    hiv_columns: int = 400
-    hiv_steps: int = 5000
-    repetitions: int = 500  # of the bare matrix products
-
-
-def products(n_inputs: int, hidden: int, depth: int, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The matrix products of one step: forward, weight gradients, and gradients passed to the layer below."""
-    rng = np.random.default_rng(0)
-
-    def matrix(*shape: int) -> np.ndarray:
-        return rng.standard_normal(shape).astype(np.float32)
-
-    widths = [n_inputs, *([hidden] * depth), 1]
-    pairs = []
-    for layer, (fan_in, fan_out) in enumerate(itertools.pairwise(widths)):
-        x, weight, delta = matrix(batch, fan_in), matrix(fan_in, fan_out), matrix(batch, fan_out)
-        pairs += [(x, weight), (x.T, delta)]
-        if layer > 0:
-            pairs.append((delta, weight.T))
-    return pairs
-
-
-def seconds_of_products(pairs: list[tuple[np.ndarray, np.ndarray]], repetitions: int) -> float:
-    """Seconds that all products of one step take, on average."""
-    for left, right in pairs:
-        left @ right
-    began = time.perf_counter()
-    for _ in range(repetitions):
-        for left, right in pairs:
-            left @ right
-    return (time.perf_counter() - began) / repetitions
-
-
-def synthetic(sizes: Sizes) -> tuple[float, float]:
-    """Seconds of one training step of the paper's synthetic network, and of its matrix products."""
-    rng = np.random.default_rng(0)
-    n_inputs = 2 * sizes.features
-    x = rng.standard_normal((sizes.rows, n_inputs), dtype=np.float32)
-    target = Measurement(rng.standard_normal(sizes.rows)).target()
-    config = TrainingConfig(
-        schedule=Schedule(), hidden=sizes.hidden, depth=3, batch_size=sizes.batch, steps=sizes.steps
-    )
-    train(x, target, config=config, rng=np.random.default_rng(0))  # compiles
-    pairs = products(n_inputs, sizes.hidden, 3, sizes.batch)
-    repetitions = max(1, sizes.repetitions // 5)
-    # The machine may be shared: products are timed before and after, and the mean taken.
-    before = seconds_of_products(pairs, repetitions)
-    began = time.perf_counter()
-    train(x, target, config=config, rng=np.random.default_rng(0))
-    engine = (time.perf_counter() - began) / sizes.steps
-    return engine, (before + seconds_of_products(pairs, repetitions)) / 2
-
-
-def hiv(sizes: Sizes, members: int) -> float:
-    """Seconds of one training step of the paper's HIV network, for each of ``members`` networks trained at once."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((sizes.hiv_rows, sizes.hiv_columns))
-    target = Measurement(rng.standard_normal(sizes.hiv_rows)).target()
-    config = TrainingConfig(
-        schedule=Schedule(block_size=50),
-        hidden=1,
-        depth=1,
-        batch_size=None,
-        steps=sizes.hiv_steps,
-        deep_l2=1e-2,
-    )
-
-    def train_once() -> None:
-        if members == 1:
-            train(x, target, config=config, rng=np.random.default_rng(0))
-        else:
-            rngs = np.random.default_rng(0).spawn(members)
-            train_batch(x, target, config=config, rngs=rngs)
-
-    train_once()  # compiles
-    began = time.perf_counter()
-    train_once()
-    return (time.perf_counter() - began) / sizes.hiv_steps / members
+PEERS_FOLDER = Path(".venv-bench")
+MEMORY_SHARE = 0.8  # of the machine, that one measurement may hold
+NAMES = ("README.md", "bench.json", FIGURE)
 
 
 @dataclass(frozen=True)
-class LassoTimes:
-    """Our cross-validated lasso and scikit-learn's, on the same folds and the same grid."""
+class Request:
+    """What the command line asks for."""
 
-    ours: float  # seconds
-    theirs: float  # seconds
-    same_lambda: bool
-
-
-def lasso(sizes: Sizes) -> LassoTimes:
-    made = make_ar1(sizes.rows, sizes.features, random_state=0)
-    sampler = GaussianKnockoffs(np.zeros(sizes.features), made.covariance, s="equi").fit(made.X)
-    Xk = sampler.sample(made.X, rng=np.random.default_rng(0))
-    Z = Members((made.X, Xk), Units.single(sizes.features)).standardised()
-    y = Measurement.encode(made.y, "bench").y
-    folds = draw_folds(len(y), 5, np.random.default_rng(0))
-    splits = [(np.setdiff1d(np.arange(len(y)), held_out), held_out) for held_out in folds]
-    began = time.perf_counter()
-    ours = lasso_cv(Z, y, folds=folds)
-    middle = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # theirs, far below the penalty that is chosen
-        theirs = LassoCV(cv=splits).fit(Z, y)
-    return LassoTimes(
-        middle - began, time.perf_counter() - middle, bool(np.isclose(ours.lambda_, theirs.alpha_, rtol=1e-9))
-    )
+    out: Path
+    quick: bool
+    only: str | None
+    minutes: float | None
+    limit: float | None
+    peers: Path | None
+    cores: int | None
+    fresh: bool
 
 
-def run(sizes: Sizes) -> None:
-    table = Table(title="milliseconds per step, and bare matrix products of the same shapes", title_justify="left")
-    table.add_column("network")
-    for heading in ("engine", "products", "ratio"):
-        table.add_column(heading, justify="right")
+def execute(request: Request) -> None:
+    extent = QUICK if request.quick else FULL
+    asked = parts_named(request.only)
+    minutes = request.minutes if request.minutes is not None else extent.pick(3.0, 120.0)
+    seconds = request.limit if request.limit is not None else extent.pick(60.0, 900.0)
+    if request.cores is not None:
+        use_cores(request.cores)
+    machine = this_machine()
+    python = peers_python(request.peers)
+    peers = Peers(python, peer_versions(python))
+    if request.peers is not None and not peers.versions:
+        raise Grip2Error(
+            f"grip2 bench: --peers must be an interpreter with torch or knockpy, got {request.peers}. `make bench-env` makes one."
+        )
+    with OutputFolder(request.out, NAMES, force=True) as folder:
+        store = Store(request.out, machine, fresh=request.fresh)
+        stopping.say_when_stopped(
+            f"stopped; the measurements so far are in {request.out / FILE}, and the same command goes on."
+        )
+        for name in sorted({"torch", "knockpy"} - set(peers.versions)):
+            notice(
+                f"{name} is not installed in an environment for peers, so it is skipped; `make bench-env` makes one."
+            )
+        limits = Limits(seconds, MEMORY_SHARE * machine.gigabytes)
+        complete = run(cases(asked, extent), extent, store, peers, limits, minutes=minutes, say=notice)
+        about = Circumstances(
+            date=f"{datetime.now(UTC):%Y-%m-%d}",
+            command=" ".join(["grip2", *sys.argv[1:]]) if sys.argv[1:2] == ["bench"] else "grip2 bench",
+            quick=request.quick,
+            complete=complete,
+            limit_seconds=seconds,
+            machine=machine,
+            versions=versions(),
+            peers=peers.versions,
+            load=Spread.of([each.load for each in store.measured.values() if each.load is not None]),
+        )
+        shown = shown_cases(extent, asked, store)
+        comparisons, growing = rows(shown, store, peers), series(shown, store, peers)
+        page = to_markdown(about, comparisons, growing)
+        drawn = {FIGURE: growth_figure(growing)} if growing else {}
+        folder.write({"README.md": page, "bench.json": to_json(about, comparisons, growing), **drawn})
+        if not drawn:
+            (request.out / FIGURE).unlink(missing_ok=True)  # of measurements that --fresh has removed
+    output.print(Markdown(page))
 
-    def add(label: str, engine: float, bare: float) -> None:
-        table.add_row(label, f"{engine * 1e3:.3f}", f"{bare * 1e3:.3f}", f"{engine / bare:.2f}")
 
-    widths = "-".join(str(width) for width in (2 * sizes.features, *[sizes.hidden] * 3, 1))
-    add(f"synthetic {widths}, batch {sizes.batch}", *synthetic(sizes))
-    bare = seconds_of_products(products(sizes.hiv_columns, 1, 1, sizes.hiv_rows), sizes.repetitions)
-    for members in (1, 50):
-        label = f"HIV {sizes.hiv_columns}-1-1, all {sizes.hiv_rows} rows, {members} run{'s' * (members > 1)} at once"
-        add(label, hiv(sizes, members), bare)
-    output.print(table)
-    times = lasso(sizes)
-    output.print(
-        f"cross-validated lasso, n = {sizes.rows:,}, {2 * sizes.features:,} columns: {times.ours:.1f} s, scikit-learn's "
-        f"LassoCV {times.theirs:.1f} s, ratio {times.ours / times.theirs:.2f}, "
-        f"{'the same' if times.same_lambda else 'ANOTHER'} lambda",
-        markup=False,
-    )
-    output.print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB", markup=False)
+def shown_cases(extent: Extent, asked: list[str], store: Store) -> list[Case]:
+    """Parts that are asked for now, and those that were measured before."""
+    every = cases(parts_named(None), extent)
+    before = {case.part for case in every if store.of(case.key)}
+    return [case for case in every if case.part in before or case.part in asked]
+
+
+def use_cores(cores: int) -> None:
+    """Keep this process, and all that it starts, on some of the cores: every library then has as many threads."""
+    if not hasattr(os, "sched_setaffinity"):
+        raise Grip2Error(f"grip2 bench: --cores needs Linux, got {cores} on another system. Leave it out.")
+    usable = sorted(os.sched_getaffinity(0))
+    if cores > len(usable):
+        raise Grip2Error(f"grip2 bench: --cores must be at most {len(usable)}, the cores of this machine, got {cores}.")
+    os.sched_setaffinity(0, usable[-cores:])
+
+
+def peers_python(given: Path | None) -> str | None:
+    """The interpreter that is given, or that of the folder which `make bench-env` makes."""
+    if given is not None:
+        return str(given)
+    usual = PEERS_FOLDER / "bin" / "python"
+    return str(usual) if usual.exists() else None

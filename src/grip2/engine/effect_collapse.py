@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from grip2.engine.effect_exchange import columns_of_choices, drawn_choice, set_members
-from grip2.engine.effect_visits import EffectState, EffectTerms, compiled
+from grip2.engine.effect_exchange import columns_of_choices, contains, drawn_choice, log_evidence, set_members
+from grip2.engine.effect_visits import EffectState, EffectTerms, compiled, compiled_helper
 
 
 @compiled
@@ -39,41 +39,37 @@ def collapsed_exchange(
     choices, size = columns.shape
     if size == 0:
         return
-    members = len(terms.place)
     old = 0
     for k in range(len(units)):
-        old = old * members + state.member[units[k]]
-    before = columns[old].copy()
-    acts = state.effects != 0.0
-    for column in before:
-        acts[column] = False
-    others = np.flatnonzero(acts)
-    scale = np.sqrt(slab_of_column[others])
+        old = old * len(terms.place) + state.member[units[k]]
+    others = _acting_beside(state, columns[old])
+    scale, own_scale = np.sqrt(slab_of_column[others]), np.sqrt(slabs)
     fixed = _scaled(terms.gram, others, others, precision, scale, scale)
     for e in range(len(others)):
         fixed[e, e] += 1.0
-    lower = np.linalg.cholesky(fixed) if len(others) else fixed
-    known = _forward(lower, _pulled(terms.correlation, others, precision, scale))
-    own_scale = np.sqrt(slabs)
-    evidence = np.full(choices, -np.inf)
+    lower = np.linalg.cholesky(fixed)
+    known = _pulled(terms.correlation, others, precision, scale)
+    _forward(lower, known)
+    evidence = np.empty(choices)
     for c in range(choices):
-        if (columns[c] == len(terms.gram) - 1).any():  # a member that lacks one of the columns cannot act so
+        evidence[c] = -np.inf
+        if contains(columns[c], len(terms.gram) - 1):  # a member that lacks one of the columns cannot act so
             continue
+        between = _scaled(terms.gram, others, columns[c], precision, scale, own_scale)
+        _forward(lower, between)
         left = _scaled(terms.gram, columns[c], columns[c], precision, own_scale, own_scale)
+        left -= np.dot(between.T, between)
         pulled = _pulled(terms.correlation, columns[c], precision, own_scale)
-        if len(others):
-            between = _forward(lower, _scaled(terms.gram, others, columns[c], precision, scale, own_scale))
-            left -= np.dot(between.T, between)
-            pulled -= np.dot(between.T, known)
-        # Columns may be collinear, as the levels of a category are: rounding can make eigenvalues negative.
-        found, vectors = np.linalg.eigh(left)
-        values = 1.0 + np.maximum(found, 0.0)
-        along = np.dot(vectors.T, pulled)[:, 0]
-        evidence[c] = 0.5 * (along**2 / values - np.log(values)).sum()
+        pulled -= np.dot(between.T, known)
+        values, vectors = _decomposed(left)
+        evidence[c] = log_evidence(values, np.dot(vectors.T, pulled)[:, 0])
     new = drawn_choice(evidence, uniform)
-    kept = state.effects[before]
-    state.effects[before] = 0.0
-    state.effects[columns[new]] = kept
+    kept = np.empty(size)
+    for e in range(size):
+        kept[e] = state.effects[columns[old, e]]
+        state.effects[columns[old, e]] = 0.0
+    for e in range(size):
+        state.effects[columns[new, e]] = kept[e]
     set_members(terms, state, units, new, pairs)
 
 
@@ -81,28 +77,46 @@ def collapsed_exchange(
 def draw_effects(
     terms: EffectTerms,
     state: EffectState,
+    used: np.ndarray,
     precision: float,
     slab_of_column: np.ndarray,
-    order: np.ndarray,
     normal: np.ndarray,
 ) -> None:
-    """Draw all effects that are not zero anew, together, given which they are; ``normal`` (at least as many,).
-
-    ``order`` (size,) sorts columns by what they are, whatever their member, so that members can be permuted.
-    """
-    used = np.flatnonzero(state.effects)
-    used = used[np.argsort(order[used])]
+    """Draw all effects that are not zero, those of the columns ``used``, anew and together; ``normal`` (as many,)."""
     scale = np.sqrt(slab_of_column[used])
-    whole = _scaled(terms.gram, used, used, precision, scale, scale)
-    found, vectors = np.linalg.eigh(whole)
-    values = 1.0 + np.maximum(found, 0.0)
+    values, vectors = _decomposed(_scaled(terms.gram, used, used, precision, scale, scale))
     along = np.dot(vectors.T, _pulled(terms.correlation, used, precision, scale))[:, 0]
     # Through the symmetric root: the signs of eigenvectors, which rounding decides, do not matter.
-    towards = np.dot(vectors.T, normal[: len(used)].copy())
-    state.effects[used] = scale * np.dot(vectors, along / values + towards / np.sqrt(values))
+    turned = np.dot(vectors.T, normal)
+    for e in range(len(used)):
+        turned[e] = along[e] / values[e] + turned[e] / np.sqrt(values[e])
+    drawn = np.dot(vectors, turned)
+    for e in range(len(used)):
+        state.effects[used[e]] = scale[e] * drawn[e]
 
 
-@compiled
+@compiled_helper
+def _acting_beside(state: EffectState, columns: np.ndarray) -> np.ndarray:
+    """The columns with an effect that are not among these."""
+    found = np.empty(len(state.effects), np.int64)
+    count = 0
+    for c in range(len(state.effects)):
+        if state.effects[c] != 0.0 and not contains(columns, c):
+            found[count] = c
+            count += 1
+    return found[:count]
+
+
+@compiled_helper
+def _decomposed(whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """1 + l, and V. Columns may be collinear, as the levels of a category are: rounding can make l negative."""
+    found, vectors = np.linalg.eigh(whole)
+    for e in range(len(found)):
+        found[e] = 1.0 + max(found[e], 0.0)
+    return found, vectors
+
+
+@compiled_helper
 def _scaled(
     gram: np.ndarray, rows: np.ndarray, columns: np.ndarray, precision: float, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
@@ -114,7 +128,7 @@ def _scaled(
     return part
 
 
-@compiled
+@compiled_helper
 def _pulled(correlation: np.ndarray, columns: np.ndarray, precision: float, scale: np.ndarray) -> np.ndarray:
     """(columns, 1) of precision x D c."""
     part = np.empty((len(columns), 1))
@@ -123,12 +137,11 @@ def _pulled(correlation: np.ndarray, columns: np.ndarray, precision: float, scal
     return part
 
 
-@compiled
-def _forward(lower: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The solution of lower @ x = right, by substitution."""
-    found = right.copy()
+@compiled_helper
+def _forward(lower: np.ndarray, right: np.ndarray) -> None:
+    """Solve lower @ x = right by substitution, in place."""
     for e in range(len(lower)):
         if e:
-            found[e] -= np.dot(lower[e, :e], found[:e])
-        found[e] /= lower[e, e]
-    return found
+            right[e] -= np.dot(lower[e, :e], right[:e])
+        for c in range(right.shape[1]):
+            right[e, c] /= lower[e, e]

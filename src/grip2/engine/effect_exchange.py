@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grip2.engine.effect_visits import EffectState, EffectTerms, compiled
+from grip2.engine.effect_visits import EffectState, EffectTerms, compiled, compiled_helper
 
 
 @compiled
@@ -41,21 +41,24 @@ def exchange_members(
     evidence = np.empty(choices)
     for c in range(choices):
         evidence[c] = -np.inf
-        if (columns[c] != len(terms.gram) - 1).all():  # a member that lacks one of the columns cannot act so
+        if not contains(columns[c], len(terms.gram) - 1):  # a member that lacks one of the columns cannot act so
             values, _, along = _posterior(terms.gram, state, before, columns[c], precision, scale)
-            evidence[c] = 0.5 * (along**2 / values - np.log(values)).sum()
+            evidence[c] = log_evidence(values, along)
     new = drawn_choice(evidence, uniform)
     values, vectors, along = _posterior(terms.gram, state, before, columns[new], precision, scale)
     # Through the symmetric root: the signs of eigenvectors, which rounding decides, do not matter.
-    drawn = scale * np.dot(vectors, along / values + np.dot(normal[:size], vectors) / np.sqrt(values))
+    turned = np.dot(normal[:size], vectors)
+    for e in range(size):
+        turned[e] = along[e] / values[e] + turned[e] / np.sqrt(values[e])
+    drawn = np.dot(vectors, turned)
     for e in range(size):
         _add_effect(terms.gram, state, before[e], -state.effects[before[e]])
     for e in range(size):
-        _add_effect(terms.gram, state, columns[new, e], drawn[e])
+        _add_effect(terms.gram, state, columns[new, e], scale[e] * drawn[e])
     set_members(terms, state, units, new, pairs)
 
 
-@compiled
+@compiled_helper
 def set_members(terms: EffectTerms, state: EffectState, units: np.ndarray, choice: int, pairs: np.ndarray) -> None:
     """Write down through which members the units act, and the pairs among their terms."""
     members, products = len(terms.place), terms.pair_place.shape[3]
@@ -66,7 +69,7 @@ def set_members(terms: EffectTerms, state: EffectState, units: np.ndarray, choic
         state.pair[q] = 1 + through * products + (state.pair[q] - 1) % products
 
 
-@compiled
+@compiled_helper
 def columns_of_choices(
     terms: EffectTerms, state: EffectState, units: np.ndarray, variances: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -114,7 +117,7 @@ def columns_of_choices(
     return columns[:, :size].copy(), slabs[:size].copy(), pairs[:n_pairs]
 
 
-@compiled
+@compiled_helper
 def _member_of(choice: int, k: int, n_units: int, members: int) -> int:
     """Of the k-th of the units; the last one's member changes fastest."""
     for _ in range(n_units - 1 - k):
@@ -122,7 +125,7 @@ def _member_of(choice: int, k: int, n_units: int, members: int) -> int:
     return choice % members
 
 
-@compiled
+@compiled_helper
 def _posterior(
     gram: np.ndarray, state: EffectState, before: np.ndarray, columns: np.ndarray, precision: float, scale: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -137,24 +140,59 @@ def _posterior(
             without += state.effects[b] * gram[b, columns[e]]
         pulled[e] = precision * without * scale[e]
     found, vectors = np.linalg.eigh(whole)
-    return 1.0 + np.maximum(found, 0.0), vectors, np.dot(pulled, vectors)
+    for e in range(size):
+        found[e] = 1.0 + max(found[e], 0.0)
+    return found, vectors, np.dot(pulled, vectors)
 
 
-@compiled
+@compiled_helper
+def contains(columns: np.ndarray, column: int) -> bool:
+    for e in range(len(columns)):  # noqa: SIM110 (a generator would be another function to compile)
+        if columns[e] == column:
+            return True
+    return False
+
+
+@compiled_helper
+def log_evidence(values: np.ndarray, along: np.ndarray) -> float:
+    """The log marginal likelihood of a choice, from 1 + l and V' D b."""
+    total = 0.0
+    for e in range(len(values)):
+        total += along[e] ** 2 / values[e] - np.log(values[e])
+    return 0.5 * total
+
+
+@compiled_helper
 def drawn_choice(log_weight: np.ndarray, uniform: float) -> int:
-    """Likelier ones come first, so that one uniform draw picks the same member whichever is called the original."""
-    order = np.argsort(-log_weight)
-    top = log_weight[order[0]]
-    total = np.exp(log_weight - top).sum()
+    """Likelier ones come first, so that one uniform draw picks the same member whichever is called the original.
+
+    A loop in place of a sort, whose compilation takes longer than all sorting ever would.
+    """
+    choices = len(log_weight)
+    top = log_weight[0]
+    for k in range(choices):
+        top = max(top, log_weight[k])
+    total = 0.0
+    for k in range(choices):
+        total += np.exp(log_weight[k] - top)
     ladder = 0.0
-    for k in order:
-        ladder += np.exp(log_weight[k] - top)
+    likeliest = -1
+    seen = np.zeros(choices, np.bool_)
+    for _ in range(choices):
+        best = -1
+        for k in range(choices):
+            if not seen[k] and (best < 0 or log_weight[k] > log_weight[best]):
+                best = k
+        if likeliest < 0:
+            likeliest = best
+        seen[best] = True
+        ladder += np.exp(log_weight[best] - top)
         if uniform * total < ladder:
-            return int(k)
-    return int(order[0])
+            return best
+    return likeliest
 
 
-@compiled
+@compiled_helper
 def _add_effect(gram: np.ndarray, state: EffectState, column: int, change: float) -> None:
     """Change an effect, and the residual with it."""
     state.effects[column] += change

@@ -11,10 +11,21 @@ from numba import njit
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile by Numba at the first call; the result is kept for later processes where there is a folder to keep it in."""
+    return _kept(function, nogil=True)
+
+
+def compiled_helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for functions that only compiled ones call: without the code that a call from Python needs."""
+    return _kept(function, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def _kept(function: Callable[..., Any], **flags: Any) -> Callable[..., Any]:
+    compiled_at_first_call: Callable[..., Any]
     try:
-        return njit(cache=True, nogil=True)(function)
+        compiled_at_first_call = njit(cache=True, **flags)(function)
     except RuntimeError:  # neither the package's folder nor the user's can be written
-        return njit(nogil=True)(function)
+        compiled_at_first_call = njit(**flags)(function)
+    return compiled_at_first_call
 
 
 class EffectTerms(NamedTuple):
@@ -96,7 +107,7 @@ def visit_terms(
             _visit_pair(terms, state, t - p, uniform[i], normal[i, 0], fixed, heredity, of_pair, sums)
 
 
-@compiled
+@compiled_helper
 def _visit_main(
     terms: EffectTerms,
     state: EffectState,
@@ -142,7 +153,9 @@ def _visit_main(
             weights[k, s] = weight
         if not allowed:
             best[k] = 0.0
-    most = best.max()
+    most = 0.0  # no entry of best is below it
+    for k in range(members):
+        most = max(most, best[k])
     for k in range(members):
         down = np.exp(best[k] - most)
         for s in range(len(sets)):
@@ -171,7 +184,7 @@ def _visit_main(
         state.member[u] = member
 
 
-@compiled
+@compiled_helper
 def _visit_pair(
     terms: EffectTerms,
     state: EffectState,
@@ -237,10 +250,13 @@ def _visit_pair(
         state.in_pairs[u] += acts - acted
 
 
-@compiled
+@compiled_helper
 def _without_logarithms(log_weight: np.ndarray, log_none: float) -> float:
     """Weights in place of their logarithms, up to a factor; returns that of none."""
-    most = max(log_none, log_weight.max())
+    most = log_none
+    for k in range(log_weight.shape[0]):
+        for s in range(log_weight.shape[1]):
+            most = max(most, log_weight[k, s])
     for k in range(log_weight.shape[0]):
         for s in range(log_weight.shape[1]):
             # Beyond this the exponential function only costs time.
@@ -248,7 +264,7 @@ def _without_logarithms(log_weight: np.ndarray, log_none: float) -> float:
     return float(np.exp(log_none - most))
 
 
-@compiled
+@compiled_helper
 def _pick(weight: np.ndarray, none: float, uniform: float) -> tuple[int, int]:
     """Draw a member (combination) and one of its options, or (-1, 0) for none; weights become probabilities.
 
@@ -279,7 +295,7 @@ def _pick(weight: np.ndarray, none: float, uniform: float) -> tuple[int, int]:
     return -1, 0
 
 
-@compiled
+@compiled_helper
 def _set_effect(gram: np.ndarray, state: EffectState, column: int, value: float) -> None:
     """Change an effect, and the residual with it."""
     change = value - state.effects[column]

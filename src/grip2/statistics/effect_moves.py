@@ -73,10 +73,18 @@ class EffectMoves:
         every: list[tuple[int, ...]] = [*single, *chosen]
         slabs = prior.variances[self._kind]
         for k in rng.permutation(len(every))[: max(1, int(work / (used**3 / 3 + 1)))]:
-            collapsed_exchange(
-                terms, state, np.array(every[k]), float(prior.precision), slabs, prior.variances, rng.random()
-            )
-        draw_effects(terms, state, float(prior.precision), slabs, self._order, rng.standard_normal(used))
+            try:
+                collapsed_exchange(
+                    terms, state, np.array(every[k]), float(prior.precision), slabs, prior.variances, rng.random()
+                )
+            except (
+                np.linalg.LinAlgError
+            ):  # single precision can be too little for very long tables; nothing has changed
+                break
+        # In an order that does not depend on members, so that these can be permuted.
+        acting = np.flatnonzero(state.effects)
+        acting = acting[np.argsort(self._order[acting])]
+        draw_effects(terms, state, acting, float(prior.precision), slabs, rng.standard_normal(used))
         refresh(terms, state)
 
     @cached_property
