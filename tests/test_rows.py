@@ -137,3 +137,11 @@ def test_a_few_repeats_are_left_out_and_many_are_not():
     assert without_repeats(X[:90], y[:90]) is None
     survival = np.array(list(zip(y > 0, y, strict=True)), dtype=[("event", bool), ("time", float)])
     assert len(without_repeats(X, survival)) == 91
+
+
+def test_rows_that_many_others_equal_in_all_continuous_columns_say_nothing():
+    """Days, each of many rows, with measurements of the day: distances to the nearest rows are zero. Warnings are errors."""
+    rng = np.random.default_rng(3)
+    of_days = rng.standard_normal((100, 2))
+    X = np.column_stack([np.repeat(of_days, 80, axis=0), rng.integers(0, 3, 8000)])
+    assert near_repeats(X).pairs == 0

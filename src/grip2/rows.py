@@ -213,13 +213,18 @@ def _too_near(distances: np.ndarray) -> np.ndarray:
     """Which rows have a neighbour that is closer than the law of distances has it, for some number of neighbours.
 
     The dimension is estimated from neighbours that are not repeats, as long as no row occurs more than 16 times: the ratio of
-    d_16 to d_32, to the power of the dimension, has a beta distribution with median 1/2.
+    d_16 to d_32, to the power of the dimension, has a beta distribution with median 1/2. Rows that many others equal in all
+    continuous columns lack so many neighbours at other distances, and say nothing.
     """
     last = _NEIGHBOURS[-1]
-    ratio = float(np.median(distances[:, last // 2 - 1] / distances[:, last - 1]))
-    dimension = np.log(0.5) / np.log(min(ratio, 1 - 1e-9)) if ratio > 0 else 0.0
     near = np.zeros(len(distances), dtype=bool)
+    told = np.flatnonzero(np.isfinite(distances[:, last - 1]))
+    if not len(told):
+        return near
+    known = distances[told]
+    ratio = float(np.median(known[:, last // 2 - 1] / known[:, last - 1]))
+    dimension = np.log(0.5) / np.log(min(ratio, 1 - 1e-9)) if ratio > 0 else 0.0
     for k in _NEIGHBOURS:
         limit = (_TOO_NEAR / (k - 1)) ** (1 / max(dimension, 1e-9))
-        near |= distances[:, 0] < min(limit, _NEAR_RATIO) * distances[:, k - 1]
+        near[told] |= known[:, 0] < min(limit, _NEAR_RATIO) * known[:, k - 1]
     return near
