@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from grip2.standardise import standardise
 from grip2.statistics.basis import FUNCTIONS, Basis, column_blocks
@@ -80,3 +81,52 @@ def test_column_blocks_cover_every_column_once():
     for n_columns, n_rows in ((0, 10), (1, 10), (250, 10), (7, 10**7)):
         covered = [j for here in column_blocks(n_columns, n_rows) for j in range(here.start, here.stop)]
         assert covered == list(range(n_columns))
+
+
+def naive_functions(z, knots, deviation, span):
+    """(functions, rows) of one column before they are made orthogonal, at values within the span."""
+    z = np.clip(z, *span)
+    low, middle, high, first, second = knots
+    return np.array(
+        [
+            z,
+            np.maximum(z - middle, 0),
+            np.maximum(z - low, 0) - np.maximum(z - high, 0),
+            np.clip((z - middle) / deviation, -3, 3) ** 3,
+            z > first,
+            z > second,
+        ],
+        dtype=float,
+    )
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy", "binary", "spiked", "whole numbers", "constant"])
+def test_functions_are_those_of_a_naive_gram_schmidt(kind):
+    rng = np.random.default_rng([5, len(kind)])
+    column = {
+        "normal": lambda: rng.standard_normal(700),
+        "heavy": lambda: rng.standard_t(2, 700),
+        "binary": lambda: rng.integers(0, 2, 700),
+        "spiked": lambda: np.maximum(rng.standard_normal(700), 0.2),
+        "whole numbers": lambda: rng.poisson(2, 700),
+        "constant": lambda: np.full(700, 3.0),
+    }[kind]().astype(float)
+    basis = Basis.fit(column[:, None])
+    new = np.concatenate([column, [column.min() - 5, column.max() + 5]])
+    found = basis.evaluate(new[:, None])[:, :, 0]
+    fitted = naive_functions(column, basis.knots[:, 0], basis.deviation[0], basis.span[:, 0])
+    wanted = naive_functions(new, basis.knots[:, 0], basis.deviation[0], basis.span[:, 0])
+    for k in range(FUNCTIONS):
+        before = fitted[k].std()
+        wanted[k] -= fitted[k].mean()
+        fitted[k] -= fitted[k].mean()
+        for earlier in range(k):
+            along = (fitted[k] * fitted[earlier]).mean()
+            fitted[k] -= along * fitted[earlier]
+            wanted[k] -= along * wanted[earlier]
+        kept = fitted[k].std() > 1e-3 * max(before, 1e-300) and before > 0
+        scale = 1 / fitted[k].std() if kept else 0.0
+        fitted[k] *= scale
+        wanted[k] *= scale
+    np.testing.assert_allclose(found, wanted, atol=1e-7)
+    np.testing.assert_array_equal(basis.present()[:, 0], fitted.any(axis=1))

@@ -13,6 +13,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from grip2.engine.basis_values import mean_products, orthonormal_values, raw_values
+
 FUNCTIONS = 6  # the column itself, V, S, tails, low step, high step
 CURVED = 3  # the first three: what the lasso on curves uses
 SIDES = 3  # functions of one side of a product: the column itself, V, step at the median
@@ -60,16 +62,13 @@ class Basis(NamedTuple):
         """(functions, columns) which functions were kept."""
         return self.unit > 0
 
-    def evaluate(self, Z: np.ndarray) -> np.ndarray:
+    def evaluate(self, Z: np.ndarray, dtype: type = np.float64) -> np.ndarray:
         """(functions, rows, columns) the functions at any rows of the same columns."""
-        Z = np.asarray(Z, dtype=float)
-        inside = np.clip(Z, *self.span)  # a value beyond all fitted ones would otherwise outweigh all others
-        values = _raw(inside, self.knots, self.deviation, len(self.unit))
-        for k, value in enumerate(values):
-            value -= self.centre[k]
-            for earlier in range(k):
-                value -= values[earlier] * self.on[k, earlier]
-            value *= self.unit[k]
+        values = np.empty((len(self.unit), *np.shape(Z)), dtype)
+        parts = (np.ascontiguousarray(part) for part in (self.centre, self.on, self.unit))
+        knots, span = np.ascontiguousarray(self.knots), np.ascontiguousarray(self.span)
+        deviation = np.ascontiguousarray(self.deviation)
+        orthonormal_values(np.ascontiguousarray(Z), span, knots, deviation, TAIL_END, *parts, values)
         return values
 
 
@@ -109,7 +108,7 @@ class SideFunctions(NamedTuple):
     def evaluate(self, Z: np.ndarray) -> np.ndarray:
         """(sides, rows, columns) single precision, at any rows of the same columns."""
         found = np.empty((SIDES, *Z.shape), np.float32)
-        found[:2] = self.basis.evaluate(Z)
+        found[:2] = self.basis.evaluate(Z, np.float32)
         found[2] = ((Z > self.basis.knots[1]) - self.step_centre) * self.step_unit
         return found
 
@@ -124,14 +123,7 @@ def column_blocks(n_columns: int, n_rows: int) -> Iterator[slice]:
 def _raw(Z: np.ndarray, knots: np.ndarray, deviation: np.ndarray, functions: int) -> np.ndarray:
     """(functions, rows, columns) before they are centred and made orthogonal."""
     values = np.empty((functions, *Z.shape))
-    values[0] = Z
-    if functions > 1:
-        values[1] = np.maximum(Z - knots[1], 0.0)
-    if functions > 2:
-        values[2] = np.maximum(Z - knots[0], 0.0) - np.maximum(Z - knots[2], 0.0)
-    if functions > CURVED:
-        values[3] = np.clip((Z - knots[1]) / deviation, -TAIL_END, TAIL_END) ** 3
-        values[4], values[5] = Z > knots[3], Z > knots[4]
+    raw_values(np.ascontiguousarray(Z), knots, deviation, TAIL_END, values)
     return values
 
 
@@ -142,22 +134,26 @@ def _fitted(Z: np.ndarray, functions: int) -> tuple[np.ndarray, ...]:
     deviation = np.where(deviation > 0, deviation, 1.0)
     values = _raw(Z, knots, deviation, functions)
     centre = values.mean(axis=1)
-    values -= centre[:, None, :]
-    before = values.std(axis=1)
-    on, unit = np.zeros((functions, *before.shape)), np.zeros_like(before)
-    for k, rest in enumerate(values):
-        for earlier in range(k):
-            on[k, earlier] = (rest * values[earlier]).mean(axis=0)
-            rest -= on[k, earlier] * values[earlier]
-        unit[k] = _unit(rest, before[k]) if k else np.divide(1.0, before[0], out=unit[0], where=before[0] > 0)
-        rest *= unit[k]
+    products = np.empty((functions, functions, Z.shape[1]))
+    mean_products(values, centre, products)
+    on, unit = _orthogonalised(products)
     return knots, deviation, np.stack([Z.min(axis=0), Z.max(axis=0)]), centre, on, unit
 
 
-def _unit(rest: np.ndarray, before: np.ndarray) -> np.ndarray:
-    deviation = rest.std(axis=0)
-    kept = deviation > LEAST_RESIDUAL * np.maximum(before, _TINY)
-    return np.asarray(np.divide(1.0, deviation, out=np.zeros_like(deviation), where=kept))
+def _orthogonalised(products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients on the orthonormal functions before, and one over the deviation of what is left, from mean products."""
+    functions, _, columns = products.shape
+    on, unit = np.zeros_like(products), np.zeros((functions, columns))
+    for k in range(functions):
+        for earlier in range(k):
+            # <f_k, q_e> with q_e = (f_e - sum over d < e of on[e, d] q_d) unit[e]
+            along = products[k, earlier] - np.einsum("dj,dj->j", on[k, :earlier], on[earlier, :earlier])
+            on[k, earlier] = along * unit[earlier]
+        left = products[k, k] - np.einsum("dj,dj->j", on[k, :k], on[k, :k])
+        deviation, before = np.sqrt(np.maximum(left, 0.0)), np.sqrt(products[k, k])
+        kept = deviation > LEAST_RESIDUAL * np.maximum(before, _TINY) if k else before > 0
+        unit[k] = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=kept)
+    return on, unit
 
 
 def _knots(Z: np.ndarray) -> np.ndarray:

@@ -78,7 +78,7 @@ class EffectColumns:
         function, column = self.function[wanted[main]], self.column[wanted[main]]
         used, inverse = np.unique(column, return_inverse=True)
         for here in column_blocks(len(used), len(Z)):
-            of_block = self.basis.take(used[here]).evaluate(Z[:, used[here]])
+            of_block = self.basis.take(used[here]).evaluate(Z[:, used[here]], np.float32)
             mine = np.flatnonzero((inverse >= here.start) & (inverse < here.stop))
             values[:, main[mine]] = of_block[function[mine], :, inverse[mine] - here.start].T
         others = np.flatnonzero(wanted >= self.n_main)
