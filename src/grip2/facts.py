@@ -99,6 +99,16 @@ class LassoComparison:
 
 
 @dataclass(frozen=True)
+class StreamFacts:
+    """A table that was read block by block."""
+
+    source: str  # "file", "folder" or "memory"
+    rows: int  # that the statistic has used: all
+    sample_rows: int  # of them, on which what needs a table in memory was decided
+    block_rows: int  # whose knockoffs were drawn at once and never stored
+
+
+@dataclass(frozen=True)
 class ColumnFacts:
     """One column of the user's table: what it was taken for."""
 

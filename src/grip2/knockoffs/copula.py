@@ -21,6 +21,7 @@ from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     FLOOR,
     Scatter,
+    ScatterSums,
     check_not_constant,
     check_observed,
     check_shrinkage,
@@ -190,6 +191,20 @@ class CopulaKnockoffs(JointCopiesSampler):
 
     def own_correlation(self, copies: int = 1) -> np.ndarray:
         return 1.0 - self.s_for(copies) if self._wide else super().own_correlation(copies)
+
+    @property
+    def refines(self) -> bool:
+        """Where all scores follow from the values; those of discrete columns are drawn, from few rows in any case."""
+        return not self._wide and not self._latent()
+
+    def scores(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
+        """Normal scores of complete rows."""
+        return self._ranked(X, rng)
+
+    def refine(self, sums: ScatterSums) -> None:
+        Sigma, self.shrinkage_ = shrink_by(self.shrinkage, sums.scatter(), self.extra_shrinkage)
+        self._covariance, self.ridge_ = stabilised(Sigma, who=type(self).__name__)
+        self._laws = KnockoffLaws(np.zeros(len(Sigma)), self._covariance, self.s, self.units_, who=type(self).__name__)
 
     def _wide_correlation(self, X: np.ndarray) -> WideCorrelation:
         """Of the normal scores of a wide table; missing values are drawn anew a few times under the last estimate."""

@@ -24,6 +24,7 @@ from grip2.progress import Progress, begin, split_progress
 from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.base import BatchedStatistic
+from grip2.statistics.effect_sums import WholeTable
 from grip2.statistics.effects import EffectPosterior
 from grip2.statistics.grip import GRIP2, GroupPersistence, scores_of, surface_of
 from grip2.statistics.held_out import NetworkProblem, split_rows
@@ -72,6 +73,18 @@ class Staged(BatchedStatistic):
         self.first = EffectPosterior() if first is None else first
         self.network = GRIP2() if network is None else network
         self.target = target
+
+    @property
+    def streams(self) -> bool:
+        """Where its first stage does."""
+        return self.first.streams
+
+    def streamed(self, whole: WholeTable) -> Staged:
+        """The first stage sees all rows; the network is rehearsed and trained on the rows that are given."""
+        self._check_settings()
+        changed = copy.copy(self)
+        changed.first = self.first.streamed(whole)
+        return changed
 
     def sized(self, n_rows: int) -> Self:
         self._check_settings()
