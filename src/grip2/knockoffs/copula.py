@@ -297,15 +297,15 @@ class CopulaKnockoffs(JointCopiesSampler):
 
         Tied values get random ranks, categories random utilities, and missing values a score from the whole distribution.
         """
-        U = np.empty(X.shape)
+        columns, U = np.ascontiguousarray(X.T), np.empty(X.shape[::-1])  # column after column: quicker to go through
         for j in np.flatnonzero(~self._of_categories(X.shape[1])):
-            missing = np.isnan(X[:, j])
+            values, missing = columns[j], np.isnan(columns[j])
             if missing.any():
-                U[missing, j] = rng.random(int(missing.sum()))
-                U[~missing, j] = self.marginals_[j].to_uniform(X[~missing, j], rng)
+                U[j, missing] = rng.random(int(missing.sum()))
+                U[j, ~missing] = self.marginals_[j].to_uniform(values[~missing], rng)
             else:
-                U[:, j] = self.marginals_[j].to_uniform(X[:, j], rng)
-        Z = np.asarray(ndtri(np.clip(U, self.clip, 1 - self.clip, out=U)))
+                U[j] = self.marginals_[j].to_uniform(values, rng)
+        Z = np.ascontiguousarray(ndtri(np.clip(U, self.clip, 1 - self.clip, out=U)).T)
         for category in self._categories:
             Z[:, category.columns] = category.start(category.levels(X), rng)
         return Z
@@ -333,10 +333,10 @@ class CopulaKnockoffs(JointCopiesSampler):
 
     def _values(self, Z: np.ndarray) -> np.ndarray:
         """The rows of the table that normal scores stand for."""
-        U = ndtr(Z)
-        X = np.empty(Z.shape)
+        U = ndtr(np.ascontiguousarray(Z.T))
         for j in np.flatnonzero(~self._of_categories(Z.shape[1])):
-            X[:, j] = self.marginals_[j].from_uniform(U[:, j])
+            U[j] = self.marginals_[j].from_uniform(U[j])
+        X = np.ascontiguousarray(U.T)
         for category in self._categories:
             X[:, category.columns] = category.indicators(Z)
         return X
