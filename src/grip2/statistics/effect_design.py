@@ -11,9 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from grip2.engine.basis_values import fill_basis_values
 from grip2.engine.effect_moments import fill_moments
 from grip2.statistics.augmented import shared_among_threads
-from grip2.statistics.basis import FUNCTIONS, Basis, SideFunctions, column_blocks
+from grip2.statistics.basis import FUNCTIONS, TAIL_END, Basis, SideFunctions, column_blocks
 from grip2.statistics.pair_screen import PairTerms
 from grip2.units import Layout
 
@@ -22,6 +23,7 @@ from grip2.units import Layout
 COLUMNS_MAX = 6000
 LINES_SHARE = 2 / 3
 ROWS_AT_A_TIME = 4096
+COMPILED_ROWS = 50_000  # from which on compiled code evaluates the columns
 _LEAST_VARIANCE = 1e-6
 _COLUMN_SHARES = 8  # of a matrix product that threads share
 _SHARED_WORK = 5e8  # multiplications below which they do not
@@ -69,6 +71,23 @@ class EffectColumns:
         place = np.full(there.shape, absent)
         place[there] = self.n_main + np.arange(np.count_nonzero(there))
         return place
+
+    @cached_property
+    def _of_used(self) -> tuple[np.ndarray, Basis, np.ndarray]:
+        """Columns of the table that have basis functions, these functions, and (functions, used) their columns; -1: none."""
+        used, inverse = np.unique(self.column, return_inverse=True)
+        place = np.full((FUNCTIONS, len(used)), -1)
+        place[self.function, inverse] = np.arange(self.n_main)
+        return used, self.basis.take(used), place
+
+    def evaluate_compiled(self, Z: np.ndarray) -> np.ndarray:
+        """`evaluate` of all columns by compiled code, for very many rows: ten times as fast, and the same up to rounding."""
+        values = np.empty((len(Z), len(self)), np.float32)
+        used, basis, place = self._of_used
+        fill_basis_values(np.ascontiguousarray(Z[:, used]), *basis, TAIL_END, place, values)
+        if len(self) > self.n_main:
+            values[:, self.n_main :] = self.evaluate(Z, np.arange(self.n_main, len(self)))
+        return values
 
     def evaluate(self, Z: np.ndarray, wanted: np.ndarray | None = None) -> np.ndarray:
         """(rows, columns) single precision; products are neither centred nor scaled. ``wanted``: numbers of some columns."""
@@ -192,7 +211,10 @@ def moments_of(
     sums, squares, cross = np.zeros(total), np.zeros(total - old), np.zeros((Y.shape[1], total))
     for start in range(0, n, ROWS_AT_A_TIME):
         some = slice(start, start + ROWS_AT_A_TIME)
-        values = _values(Z[some], columns, None if known is None or start else known.values)
+        if n >= COMPILED_ROWS:
+            values = columns.evaluate_compiled(Z[some])
+        else:
+            values = _values(Z[some], columns, None if known is None or start else known.values)
         _add_products(raw, values, old)
         sums += values.sum(axis=0, dtype=float)
         squares += np.einsum("ij,ij->j", values[:, old:], values[:, old:], dtype=float)

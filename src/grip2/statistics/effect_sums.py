@@ -11,9 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from grip2.engine.basis_values import fill_basis_values
 from grip2.progress import Progress
-from grip2.statistics.basis import FUNCTIONS, TAIL_END
 from grip2.statistics.effect_design import EffectColumns, EffectMoments
 
 ROWS_AT_A_TIME = 4096
@@ -42,14 +40,14 @@ class EffectSums:
             np.zeros(responses),
         )
 
-    def add_rows(self, Z: np.ndarray, Y: np.ndarray, made: ColumnValues) -> None:
+    def add_rows(self, Z: np.ndarray, Y: np.ndarray, columns: EffectColumns) -> None:
         """Add some standardised rows ``Z`` (rows, members p) with their responses ``Y`` (rows, responses).
 
         Products are added up in single precision within some thousand rows, and in double precision beyond.
         """
         for start in range(0, len(Z), ROWS_AT_A_TIME):
             some = slice(start, start + ROWS_AT_A_TIME)
-            values = made.evaluate(Z[some])
+            values = columns.evaluate_compiled(Z[some])
             self.products += values.T @ values  # of one array with itself: half the work
             self.sums += values.sum(axis=0, dtype=float)
             self.cross += Y[some].T @ values
@@ -107,34 +105,8 @@ class WholeTable(Protocol):
         """Over all rows, with the contrasts of the response."""
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnValues:
-    """The columns of a model, evaluated some rows at a time."""
-
-    columns: EffectColumns
-    used: np.ndarray  # columns of the table of all members of which there are basis functions
-    place: np.ndarray  # (functions, used) number of a function's column; -1: none
-
-    @classmethod
-    def of(cls, columns: EffectColumns) -> ColumnValues:
-        used, inverse = np.unique(columns.column, return_inverse=True)
-        place = np.full((FUNCTIONS, len(used)), -1)
-        place[columns.function, inverse] = np.arange(columns.n_main)
-        return cls(columns, used, place)
-
-    def evaluate(self, Z: np.ndarray) -> np.ndarray:
-        """(rows, columns) single precision."""
-        values = np.empty((len(Z), len(self.columns)), np.float32)
-        basis = self.columns.basis.take(self.used)
-        fill_basis_values(np.ascontiguousarray(Z[:, self.used]), *basis, TAIL_END, self.place, values)
-        pairs = np.arange(self.columns.n_main, len(self.columns))
-        if len(pairs):
-            values[:, pairs] = self.columns.evaluate(Z, pairs)
-        return values
-
-
 def sums_of(Z: np.ndarray, Y: np.ndarray, columns: EffectColumns) -> EffectSums:
     """Over the standardised rows ``Z`` (rows, members p) with the responses ``Y`` (rows, responses)."""
     found = EffectSums.none(len(columns), Y.shape[1])
-    found.add_rows(Z, Y, ColumnValues.of(columns))
+    found.add_rows(Z, Y, columns)
     return found

@@ -45,8 +45,8 @@ class RowBlocks(ABC):
     # True: workers in other processes can read it themselves.
     readable_elsewhere: bool = False
 
-    def __init__(self, n_rows: int, n_columns: int, block_rows: int = BLOCK_ROWS) -> None:
-        self.n_rows, self.n_columns, self.block_rows = n_rows, n_columns, block_rows
+    def __init__(self, n_rows: int, n_columns: int, block_rows: int | None = None) -> None:
+        self.n_rows, self.n_columns, self.block_rows = n_rows, n_columns, block_rows or BLOCK_ROWS
 
     @abstractmethod
     def _slices(self, start: int, stop: int, size: int) -> Iterator[np.ndarray]:
@@ -71,7 +71,7 @@ class RowBlocks(ABC):
 class ArrayBlocks(RowBlocks):
     """A table in memory; blocks are views of it."""
 
-    def __init__(self, X: np.ndarray, block_rows: int = BLOCK_ROWS) -> None:
+    def __init__(self, X: np.ndarray, block_rows: int | None = None) -> None:
         super().__init__(*X.shape, block_rows)
         self.X = X
 

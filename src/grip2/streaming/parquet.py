@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
-from grip2.streaming.blocks import BLOCK_ROWS, RowBlocks
+from grip2.streaming.blocks import RowBlocks
 from grip2.tables.records import TableError
 
 ENDINGS = (".parquet", ".pq")
@@ -93,7 +93,7 @@ class ParquetBlocks(RowBlocks):
     readable_elsewhere = True
 
     def __init__(
-        self, parts: Sequence[Part], columns: Sequence[str], dtype: np.dtype, block_rows: int = BLOCK_ROWS
+        self, parts: Sequence[Part], columns: Sequence[str], dtype: np.dtype, block_rows: int | None = None
     ) -> None:
         super().__init__(parts[-1].stop, len(columns), block_rows)
         self.parts, self.columns, self.dtype = tuple(parts), tuple(columns), dtype

@@ -12,7 +12,7 @@ from grip2.progress import Progress
 from grip2.responses import Response
 from grip2.statistics.base import Shuffle
 from grip2.statistics.effect_design import EffectColumns
-from grip2.statistics.effect_sums import ColumnValues, EffectSums, sums_of
+from grip2.statistics.effect_sums import EffectSums, sums_of
 from grip2.streaming.blocks import RowBlocks, Span
 from grip2.streaming.keys import SAMPLE, BlockKey
 from grip2.streaming.long_table import LongTable, without_rows
@@ -100,7 +100,7 @@ class _SpanSums:
 
     def __call__(self, source: RowBlocks, span: Span) -> EffectSums:
         contrasts = np.column_stack(self.response.contrasts)
-        total, made = EffectSums.none(len(self.columns), contrasts.shape[1]), ColumnValues.of(self.columns)
+        total = EffectSums.none(len(self.columns), contrasts.shape[1])
         for block in source.read(span):
             X, numbers = without_rows(block, self.sample)
             rng = self.key.generator(block.number)
@@ -108,7 +108,7 @@ class _SpanSums:
                 some = slice(start, start + _ROWS_AT_A_TIME)
                 tables = tables_of(X[some], self.members.sampler, self.members.copies, rng)
                 Z = self.members.standardised(tables)
-                total.add_rows(Z, contrasts[numbers[some] - span.start], made)
+                total.add_rows(Z, contrasts[numbers[some] - span.start], self.columns)
         return total
 
 
