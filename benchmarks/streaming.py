@@ -3,9 +3,9 @@
     python benchmarks/streaming.py                # up to a million rows, about 10 minutes
     python benchmarks/streaming.py --largest      # and ten million rows of 200 columns: an 8 GB file, half an hour
 
-Normal columns (AR(1), 0.5, single precision); 20 of them act, half of them linearly, half by their absolute value. Every row of the
-table is a process of its own, whose time and peak memory the operating system reports. A row that has been measured is not measured
-again; --fresh measures all of them. The files are made in --folder and deleted afterwards.
+Normal columns (AR(1), 0.5, single precision); 20 of them act, half of them linearly, half by their absolute value. Every row of
+the table is a process of its own, whose time and peak memory the operating system reports. A row that has been measured is not
+measured again; --fresh measures all of them. The files are made in --folder and deleted afterwards.
 """
 
 from __future__ import annotations
@@ -141,9 +141,9 @@ def page(done: dict[str, dict]) -> str:
     lines = [
         "# Long tables",
         "",
-        "Made by `python benchmarks/streaming.py --largest`: normal columns (AR(1), 0.5), 20 of which act, all defaults, fdr 0.1. Times",
-        "are of whole processes with the start of Python, on 2 cores; the load is that of other work on them before the run, which",
-        "makes times longer. Peak memory is what the operating system reports.",
+        "Made by `python benchmarks/streaming.py --largest`: normal columns (AR(1), 0.5), 20 of which act, all defaults, fdr",
+        "0.1. Times are of whole processes with the start of Python, on 2 cores; the load is that of other work on them before",
+        "the run, which makes times longer. Peak memory is what the operating system reports.",
         "",
         "| table | seconds | processor seconds | peak memory (GB) | load before | found of 20 | false |",
         "|---|---|---|---|---|---|---|",

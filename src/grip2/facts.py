@@ -107,6 +107,13 @@ class StreamFacts:
     sample_rows: int  # of them, on which what needs a table in memory was decided
     block_rows: int  # whose knockoffs were drawn at once and never stored
 
+    def sentence(self) -> str:
+        """For the assumptions of a selection."""
+        return (
+            f"The table was read block by block: importances come from all {self.rows:,} rows, and marginal distributions, basis "
+            f"functions, the choice of pairs and the network from {self.sample_rows:,} of them, drawn at random."
+        )
+
 
 @dataclass(frozen=True)
 class ColumnFacts:

@@ -34,7 +34,7 @@ REMOVABLE_SHARE = 0.2
 # with most, 85 ordinal columns, has 3.9 times as many.
 _NATURAL = 6.0
 _COLUMNS_LEFT_OUT = 100  # of wide tables, drawn at random
-# Neighbours are looked for among all rows (of long tables, among so many), from so many rows and in so many columns, drawn at random.
+# Neighbours are looked for from so many rows, in so many columns and among so many rows at most, all drawn at random.
 _NEAR_QUERIES, _NEAR_COLUMNS, _NEAR_ROWS = 1_000, 50, 200_000
 _NEIGHBOURS = (2, 4, 8, 16, 32)  # d_1 is compared with each of these: a row may be repeated several times
 # A row is near another if its nearest neighbour is closer than all but this share of rows would have it.

@@ -274,7 +274,9 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         _finish(of_draws)
         self.result_ = self._result(drawn, statistic, sampler, response, rows, copies, began)
         if long is not None:
-            self.result_ = replace(self.result_, streamed=long.facts())
+            read = long.facts()
+            told = (*self.result_.assumptions, read.sentence())
+            self.result_ = replace(self.result_, streamed=read, assumptions=told)
         if self.describe:
             begin(progress, "describing the selected features")
             effects = describe_effects(
@@ -419,7 +421,12 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             remember_names(self, X.table)
             check_varies(X.y, who)
             response = response_from(X.y, self.task, who=who)
-            return X.table, response, None, long_table_of_stream(X, response, y, clusters, self.statistic_, self.sampler_)
+            return (
+                X.table,
+                response,
+                None,
+                long_table_of_stream(X, response, y, clusters, self.statistic_, self.sampler_),
+            )
         table, response, rows = self._checked_data(X, y, clusters)
         long = None if rows is not None else long_table_of(table.X, response, self.statistic_, self.sampler_)
         return table if long is None else replace(table, X=long.sample), response, rows, long

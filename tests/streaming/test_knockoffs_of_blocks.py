@@ -36,8 +36,8 @@ def drawn(key: BlockKey) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def shared_noise(X: np.ndarray, Xk: np.ndarray, s: np.ndarray) -> float:
     """Largest |z| of the correlation, between the same rows of two blocks, of what knockoffs do not have from X.
 
-    One z for every pair of blocks and column, 950 in all: standard normal where blocks share nothing, so that a value beyond 6 has a
-    chance below 1e-5 in all together.
+    One z for every pair of blocks and column, 950 in all: standard normal where blocks share nothing, so that the chance that any
+    is beyond 6 is below 1e-5.
     """
     noise = Xk - (X - X @ np.linalg.solve(SIGMA, np.diag(s)))
     noise = noise.reshape(BLOCKS, BLOCK, P)

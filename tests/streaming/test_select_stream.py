@@ -88,7 +88,7 @@ def test_missing_groups_and_roles(tmp_path):
     frame["city"] = rng.choice(["Rome", "Oslo"], 4000)
     frame["flag"] = rng.random(4000) < 0.3
     path = parquet(frame, tmp_path / "m.parquet")
-    with pytest.raises(Grip2Error, match="city holds .*string.*--as city=drop.*--stream never"):
+    with pytest.raises(Grip2Error, match=r"city holds .*string.*--as city=drop.*--stream never"):
         read_stream(path, "y")
     table = read_stream(path, "y", columns={"city": "drop"}, groups={"pair": ["c0", "c1"]})
     assert not table.complete
@@ -108,7 +108,7 @@ def test_what_cannot_be_streamed_is_refused_with_a_remedy(tmp_path):
         effects().fit(read_stream(path, "y"), frame["y"])
     with pytest.raises(Grip2Error, match="FixedXKnockoffs needs all rows"):
         KnockoffSelector("effects", "fixed").fit(read_stream(path, "y"))
-    with pytest.raises(Grip2Error, match="did you mean 'c0'|columns are"):
+    with pytest.raises(Grip2Error, match=r"did you mean 'c0'|columns are"):
         read_stream(path, "z")
     with pytest.raises(Grip2Error, match="missing='median' needs all rows in memory"):
         read_stream(path, "y", missing="median")
@@ -128,21 +128,35 @@ def test_what_cannot_be_streamed_is_refused_with_a_remedy(tmp_path):
 def test_counts_need_memory_in_files_and_are_not_streamed_in_memory(tmp_path):
     frame = long_frame(1500)
     frame["y"] = np.random.default_rng(0).poisson(np.exp(0.3 * frame["c0"]))
-    with pytest.raises(Grip2Error, match="models of counts .*take a sample of the rows"):
+    with pytest.raises(Grip2Error, match=r"models of counts .*take a sample of the rows"):
         effects(task="counts").fit(read_stream(parquet(frame, tmp_path / "k.parquet"), "y"))
     assert effects(task="counts").fit(frame.drop(columns="y"), frame["y"]).result_.streamed is None
 
 
 def test_command_line(tmp_path, capsys):
     path = parquet(long_frame(), tmp_path / "t.parquet")
-    words = ["select", str(path), "--target", "y", "--statistic", "effects", "--set", "sweeps=80", "--knockoffs", "copula"]
+    words = [
+        "select",
+        str(path),
+        "--target",
+        "y",
+        "--statistic",
+        "effects",
+        "--set",
+        "sweeps=80",
+        "--knockoffs",
+        "copula",
+    ]
     for stream in ("always", "never"):
         cli.main([*words, "--stream", stream, "--out", str(tmp_path / stream)])
     found = {name: json.loads((tmp_path / name / "selection.json").read_text()) for name in ("always", "never")}
     assert found["always"]["features"] == found["never"]["features"]
     assert found["always"]["streamed"]["source"] == "file"
     assert "read block by block: 4,000 rows" in capsys.readouterr().err
-    for bad, code in ((["--stream", "sometimes"], "must be one of"), (["--stream", "always", "--cluster", "c0"], "--cluster")):
+    for bad, code in (
+        (["--stream", "sometimes"], "must be one of"),
+        (["--stream", "always", "--cluster", "c0"], "--cluster"),
+    ):
         with pytest.raises(SystemExit, match="2"):
             cli.main([*words, *bad, "--out", str(tmp_path / "bad")])
         assert code in " ".join(capsys.readouterr().err.split())

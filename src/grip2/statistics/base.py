@@ -86,8 +86,8 @@ class Statistic(BaseEstimator, ABC):
         Only statistics that ``streams`` says True of have one.
         """
         raise Grip2Error(
-            f"{type(self).__name__}: this statistic needs all rows in memory at once. Use Staged() or EffectPosterior(), which read "
-            "a table block by block."
+            f"{type(self).__name__}: this statistic needs all rows in memory at once. Use Staged() or EffectPosterior(), which "
+            "read a table block by block."
         )
 
     def fit_identity(self) -> str | None:
@@ -249,7 +249,7 @@ def check_whole(statistic: Statistic, *names: str, or_none: bool = False, of_net
 
 @dataclass(frozen=True, eq=False)
 class Shuffle:
-    """The random order of the members of one draw, and the columns that say nothing: how tables are masked and scores unmasked."""
+    """The random order of the members of one draw, and the columns that say nothing: masks tables, and unmasks scores."""
 
     units: Units
     order: np.ndarray  # (members, units)

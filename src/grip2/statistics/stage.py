@@ -62,8 +62,8 @@ class Stage(ABC):
     def streamed(self, whole: WholeTable) -> Stage:
         """The stage for one draw of a table of which it is given some rows, and sums over the whole on request."""
         raise Grip2Error(
-            f"{type(self).__name__}: this stage needs all rows in memory at once. Use EffectPosterior(), which reads a table block "
-            "by block."
+            f"{type(self).__name__}: this stage needs all rows in memory at once. Use EffectPosterior(), which reads a table "
+            "block by block."
         )
 
     @abstractmethod

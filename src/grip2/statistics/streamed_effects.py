@@ -53,7 +53,7 @@ class StreamedEffects(EffectPosterior):
         fit_rows: np.ndarray | None = None,
         progress: Progress | None = None,
     ) -> StageFit:
-        """Fit to all rows of the table, of which ``Z`` and ``response`` are some; without those of ``Z`` that are no ``fit_rows``.
+        """Fit to all rows of the table, of which ``Z`` and ``response`` are some, but not to its rows that are no ``fit_rows``.
 
         What is left is that of the rows of ``Z``.
         """
@@ -64,6 +64,8 @@ class StreamedEffects(EffectPosterior):
         if self._model is None:
             own = np.arange(len(Z)) if fit_rows is None else fit_rows
             self._model = self._chosen_model(Z[own], layout, contrasts[own], rng)
+            if of_model is not None:
+                of_model(1, 1)
             self._sums = self._whole.sums(self._model.columns, of_pass)
         assert self._sums is not None
         sums = self._sums
@@ -75,7 +77,9 @@ class StreamedEffects(EffectPosterior):
         found = posterior_of(model, sums.means, sums.deviations, rng=rng, sweeps=sweeps, progress=of_chains)
         return _stage_fit(found, Z, response, fit_rows)
 
-    def _chosen_model(self, Z: np.ndarray, layout: Layout, contrasts: np.ndarray, rng: np.random.Generator) -> EffectModel:
+    def _chosen_model(
+        self, Z: np.ndarray, layout: Layout, contrasts: np.ndarray, rng: np.random.Generator
+    ) -> EffectModel:
         return model_of(
             Z,
             layout,

@@ -72,7 +72,7 @@ class ArrayBlocks(RowBlocks):
     """A table in memory; blocks are views of it."""
 
     def __init__(self, X: np.ndarray, block_rows: int | None = None) -> None:
-        super().__init__(*X.shape, block_rows)
+        super().__init__(X.shape[0], X.shape[1], block_rows)
         self.X = X
 
     def _slices(self, start: int, stop: int, size: int) -> Iterator[np.ndarray]:

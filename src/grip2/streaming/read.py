@@ -191,4 +191,6 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _counts_rows(values: np.ndarray, rows: np.ndarray) -> bool:
     """A saved index: the number of every row, from 0 or 1."""
-    return bool(values[0] - rows[0] in (0, 1) and np.array_equal(values - rows, np.full(len(rows), values[0] - rows[0])))
+    return bool(
+        values[0] - rows[0] in (0, 1) and np.array_equal(values - rows, np.full(len(rows), values[0] - rows[0]))
+    )

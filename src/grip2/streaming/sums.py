@@ -21,9 +21,7 @@ from grip2.streaming.passes import run_pass
 _ROWS_AT_A_TIME = 16_384  # of a block, so that little memory is needed beside it
 
 
-def tables_of(
-    X: np.ndarray, sampler: KnockoffSampler, copies: int, rng: np.random.Generator
-) -> tuple[np.ndarray, ...]:
+def tables_of(X: np.ndarray, sampler: KnockoffSampler, copies: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     """Rows with their missing values completed, and their knockoff copies."""
     X = sampler.complete(np.ascontiguousarray(X), rng=rng)
     drawn = sampler.sample(X, rng=rng, copies=copies)
@@ -112,8 +110,6 @@ class _SpanSums:
         return total
 
 
-def sample_tables(
-    table: LongTable, sampler: KnockoffSampler, copies: int, key: BlockKey
-) -> tuple[np.ndarray, ...]:
+def sample_tables(table: LongTable, sampler: KnockoffSampler, copies: int, key: BlockKey) -> tuple[np.ndarray, ...]:
     """The rows of the sample and their copies, which are drawn as those of a block of their own."""
     return tables_of(table.sample, sampler, copies, key.generator(SAMPLE))
