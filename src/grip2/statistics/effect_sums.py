@@ -6,12 +6,14 @@ the sums of all rows and those of these rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from grip2.progress import Progress
+from grip2.responses import Response
 from grip2.statistics.effect_design import EffectColumns, EffectMoments
 
 ROWS_AT_A_TIME = 4096
@@ -103,6 +105,9 @@ class WholeTable(Protocol):
 
     def sums(self, columns: EffectColumns, progress: Progress | None = None) -> EffectSums:
         """Over all rows, with the contrasts of the response."""
+
+    def shuffled_rows(self, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, Response]]:
+        """Standardised rows of all members with their responses, some thousand at a time, in random order, without end."""
 
 
 def sums_of(Z: np.ndarray, Y: np.ndarray, columns: EffectColumns) -> EffectSums:

@@ -8,7 +8,7 @@ among units in proportion to |W_j|. A stage that predicts nothing weighs nothing
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -40,6 +40,8 @@ class StageFit:
     penalties: tuple[float, ...] = ()
     held_out_share: float = 0.0  # of the variance or deviance of y
     notes: tuple[str, ...] = ()  # what a reader should know of this fit
+    # What it leaves of other rows, standardised in the same way; where the rows that it was given are a sample of a table.
+    at_rows: Callable[[np.ndarray, Response], StageFit] | None = None
 
     @property
     def outputs(self) -> np.ndarray:

@@ -92,13 +92,31 @@ class StreamedEffects(EffectPosterior):
 
 
 def _stage_fit(found: Posterior, Z: np.ndarray, response: Response, fit_rows: np.ndarray | None) -> StageFit:
-    """What the posterior says of the rows of ``Z``."""
+    """What the posterior says of the rows of ``Z``, and of any others."""
     every = range(len(found.draws))
     probability = np.asarray(np.sum([found.probability(k) for k in every], axis=0))
     told = agreement(np.max([found.disagreement(k) for k in every], axis=0))
+    left, logits = response, None
     if response.leaves_residual:
-        residual = response.y - found.means[0] - found.deviations[0] * found.prediction(Z, 0)
-        left = Measurement.residual(residual, fit_rows)
-        return StageFit(probability, left, None, left.scale, unit_weights(probability), notes=told)
-    outputs = response.outputs_of_chances(np.column_stack([found.chances(Z, k) for k in every]))
-    return StageFit(probability, response, outputs, 1.0, unit_weights(probability), notes=told)
+        left = Measurement.residual(_residual(found, Z, response), fit_rows)
+    else:
+        logits = _outputs(found, Z, response)
+    scale = left.scale if isinstance(left, Measurement) else 1.0
+    fit = StageFit(probability, left, logits, scale, unit_weights(probability), notes=told)
+
+    def at_rows(Z: np.ndarray, response: Response) -> StageFit:
+        if not isinstance(left, Measurement):
+            return replace(fit, response=response, logits=_outputs(found, Z, response))
+        y = (_residual(found, Z, response) - left.centre) / (left.scale or 1.0)
+        return replace(fit, response=replace(left, y=y))
+
+    return replace(fit, at_rows=at_rows)
+
+
+def _residual(found: Posterior, Z: np.ndarray, response: Response) -> np.ndarray:
+    return np.asarray(response.y - found.means[0] - found.deviations[0] * found.prediction(Z, 0))
+
+
+def _outputs(found: Posterior, Z: np.ndarray, response: Response) -> np.ndarray:
+    chances = [found.chances(Z, k) for k in range(len(found.draws))]
+    return response.outputs_of_chances(np.column_stack(chances))

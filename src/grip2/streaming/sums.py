@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -13,11 +14,12 @@ from grip2.responses import Response
 from grip2.statistics.base import Shuffle
 from grip2.statistics.effect_design import EffectColumns
 from grip2.statistics.effect_sums import EffectSums, sums_of
-from grip2.streaming.blocks import RowBlocks, Span
+from grip2.streaming.blocks import Block, RowBlocks, Span
 from grip2.streaming.keys import SAMPLE, BlockKey
 from grip2.streaming.long_table import LongTable, without_rows
 from grip2.streaming.passes import run_pass
 
+_MIXED_BLOCKS = 2  # whose rows are mixed before a network is trained on them
 _ROWS_AT_A_TIME = 16_384  # of a block, so that little memory is needed beside it
 
 
@@ -57,6 +59,14 @@ class MembersOfBlocks:
             Z[:, own] = (table - self.mean[own]) / self.scale[own]
         return Z
 
+    def of_block(self, block: Block, sample: np.ndarray, key: BlockKey) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Standardised rows of a block and their numbers, some at a time, without those of the sample; the same at every call."""
+        X, numbers = without_rows(block, sample)
+        rng = key.generator(block.number)
+        for start in range(0, len(X), _ROWS_AT_A_TIME):
+            some = slice(start, start + _ROWS_AT_A_TIME)
+            yield self.standardised(tables_of(X[some], self.sampler, self.copies, rng)), numbers[some]
+
 
 @dataclass(frozen=True, eq=False)
 class AllRows:
@@ -80,6 +90,27 @@ class AllRows:
         found.add(sums_of(self.members.standardised(self.tables), contrasts, columns))
         return found
 
+    def shuffled_rows(self, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, Response]]:
+        """Two blocks at a time, with the knockoffs that they have in every pass; the rows of the sample are left out."""
+        source, table = self.table.source, self.table
+        size = source.block_rows
+        while True:
+            order = rng.permutation(-(-source.n_rows // size))
+            for some in np.array_split(order, -(-len(order) // _MIXED_BLOCKS)):
+                spans = [Span(int(k), int(k) * size, min((int(k) + 1) * size, source.n_rows)) for k in some]
+                parts = [self._rows_of(block) for span in spans for block in source.read(span)]
+                Z, numbers = (np.concatenate(values) for values in zip(*parts, strict=True))
+                mixed = rng.permutation(len(Z))
+                yield Z[mixed], table.response.take(numbers[mixed])
+
+    def _rows_of(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """Standardised rows and their numbers."""
+        parts = list(self.members.of_block(block, self.table.rows, self.key))
+        if not parts:
+            return np.empty((0, len(self.members.mean)), np.float32), np.empty(0, np.intp)
+        Z, numbers = (np.concatenate(values) for values in zip(*parts, strict=True))
+        return Z, numbers
+
 
 @dataclass(frozen=True, eq=False)
 class _SpanSums:
@@ -100,13 +131,8 @@ class _SpanSums:
         contrasts = np.column_stack(self.response.contrasts)
         total = EffectSums.none(len(self.columns), contrasts.shape[1])
         for block in source.read(span):
-            X, numbers = without_rows(block, self.sample)
-            rng = self.key.generator(block.number)
-            for start in range(0, len(X), _ROWS_AT_A_TIME):
-                some = slice(start, start + _ROWS_AT_A_TIME)
-                tables = tables_of(X[some], self.members.sampler, self.members.copies, rng)
-                Z = self.members.standardised(tables)
-                total.add_rows(Z, contrasts[numbers[some] - span.start], self.columns)
+            for Z, numbers in self.members.of_block(block, self.sample, self.key):
+                total.add_rows(Z, contrasts[numbers - span.start], self.columns)
         return total
 
 
