@@ -115,3 +115,23 @@ def test_sums_over_blocks_are_those_of_all_rows(draw):
     np.testing.assert_allclose(found.deviations, expected.deviations)
     again = whole.sums(columns)
     np.testing.assert_array_equal(again.products, found.products)
+
+
+def test_rows_to_train_on_are_all_rows_but_the_sample_in_random_order(draw):
+    """Every row once, and with the knockoffs that it has in the sums."""
+    table, whole, sampler, key = draw
+    left = np.setdiff1d(np.arange(len(table)), table.rows)
+    seen, tables = [], []
+    stream = whole.shuffled_rows(np.random.default_rng(0))
+    while sum(map(len, seen)) < len(left):
+        Z, response = next(stream)
+        seen.append(np.searchsorted(np.sort(table.response.y), response.y))
+        tables.append(Z)
+    of_rank = np.argsort(table.response.y)
+    numbers = of_rank[np.concatenate(seen)]
+    np.testing.assert_array_equal(np.sort(numbers), left)
+    assert not np.array_equal(numbers, left)
+    first = np.flatnonzero(numbers < 300)
+    own = np.setdiff1d(np.arange(300), table.rows)
+    expected = whole.members.standardised(tables_of(table.source.X[own], sampler, 2, key.generator(0)))
+    np.testing.assert_array_equal(np.concatenate(tables)[first][np.argsort(numbers[first])], expected)
