@@ -36,7 +36,6 @@ from grip2.describe import describe_effects
 from grip2.draws import Drawn, OneRowEach, augmented, draw_importances
 from grip2.errors import Grip2Error, NothingSelected
 from grip2.explain import assumptions_behind, reason_for
-from grip2.facts import LevelContrast
 from grip2.groups import Groups, NamedUnits
 from grip2.knockoff_quality import knockoff_quality
 from grip2.knockoffs import KnockoffSampler
@@ -52,7 +51,7 @@ from grip2.statistics.registry import STATISTICS
 from grip2.statistics.staged import Staged
 from grip2.streaming.draws import stream_importances
 from grip2.streaming.fit import refine
-from grip2.streaming.long_table import LongTable, sampled_rows
+from grip2.streaming.long_table import LongTable
 from grip2.streaming.of_memory import long_table_of
 from grip2.streaming.of_stream import long_table_of_stream
 from grip2.streaming.read import StreamedTable
@@ -127,7 +126,8 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
     units_ : NamedUnits
         The units, their names and their columns. ``get_support`` marks all columns of the selected units.
     sampler_, response_, one_row_each_ : KnockoffSampler, Response, OneRowEach or None
-        The fitted sampler, the encoded response, and the clusters of rows, if any.
+        The fitted sampler, the encoded response, and the clusters of rows, if any. Of a table that is read block by block,
+        ``table_`` and ``response_`` hold a random sample of its rows.
 
     Notes
     -----
@@ -231,7 +231,8 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         self.sampler_ = sampler = self._sampler()
         table, response, rows, long = self._data(X, y, clusters)
         self.table_, self.units_ = table, table.units
-        self.response_, self.one_row_each_ = response, rows
+        self.response_ = response if long is None else response.take(long.rows)
+        self.one_row_each_ = rows
         check_units(self.units_, type(self).__name__)
         rng = generator_from(self.random_state)
         self.n_rows_ = len(response)
@@ -281,7 +282,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             begin(progress, "describing the selected features")
             effects = describe_effects(
                 table,
-                response if long is None else response.take(long.rows),
+                response if long is None else self.response_,
                 self.result_.selected_mask,
                 self.result_.W,
                 sampler=sampler,
@@ -520,16 +521,10 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             frequency=decision.frequency,
             groups=self.table_.stands_for(),
             columns=tuple(variable.facts() for variable in self.table_.variables),
-            level_contrasts=self._level_contrasts(response, decision.selected) if not added else (),
+            level_contrasts=level_contrasts(self.table_, self.response_, decision.selected) if not added else (),
             lasso=lasso_comparison(drawn.beside, self.offset),
             surface=importances[0].surface,
         )
-
-    def _level_contrasts(self, response: Response, selected: np.ndarray) -> tuple[LevelContrast, ...]:
-        """Of the rows in memory, which are a sample of a long table."""
-        sampled = len(self.table_) < len(response)
-        own = response.take(sampled_rows(len(response), self.table_.X.shape[1])) if sampled else response
-        return level_contrasts(self.table_, own, selected)
 
     def _settings(self, statistic: Statistic, sampler: KnockoffSampler) -> dict[str, Any]:
         return {

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from grip2 import KnockoffSelector, cli
+from grip2.calibration.procedure import Procedure
 from grip2.errors import Grip2Error
 from grip2.knockoffs import CopulaKnockoffs
 from grip2.result import SelectionResult
@@ -46,6 +47,17 @@ def test_file_folder_and_memory_agree(tmp_path, n_draws):
     folder = folder_of(frame, tmp_path / "folder")
     assert content(effects(n_draws=n_draws, copies=5).fit(read_stream(folder, "y")).result_) == content(there)
     assert SelectionResult.from_json(found.to_json()) == found
+
+
+def test_a_selection_from_a_long_table_can_be_calibrated():
+    """Simulated responses are those of the sample, which the fitted selector holds."""
+    frame = long_frame(2000)
+    selector = effects().fit(frame.drop(columns="y"), frame["y"])
+    assert selector.result_.n_rows == 2000
+    assert len(selector.response_) == len(selector.table_) == 600
+    procedure = Procedure.of(selector, (0.1,), 0)
+    _, response = procedure.simulate("linear", 3, 1.0, np.random.default_rng(0))
+    assert len(procedure.select(response, np.random.default_rng(1)).W) == 12
 
 
 def test_all_rows_count(tmp_path):
