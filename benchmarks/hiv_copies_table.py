@@ -37,8 +37,8 @@ ABOUT = """# HIV with positions as groups and several copies
 
 `grip2 experiment run results/hiv-copies/plan.toml` and the other commands of `benchmarks/hiv_copies_table.py`; seed 1. Seven
 protease inhibitors, positions as groups, second-order Gaussian knockoffs (MVR), GRIP2 with the paper's settings for HIV, judged
-by position as the paper does. The paper's protocol (columns, fixed-X knockoffs, one copy, 50 trials, q = 0.05; results/hiv): GRIP2
-0.231 / 0.048, `Staged()` 0.224 / 0.049, lasso coefficient 0.362 / 0.084.
+by position as the paper does. The paper's protocol (columns, fixed-X knockoffs, one copy, 50 trials, q = 0.05; results/hiv):
+GRIP2 0.231 / 0.048, `Staged()` 0.224 / 0.049, lasso coefficient 0.362 / 0.084.
 """
 
 

@@ -53,6 +53,7 @@ LAYERS = [
         "knockoff_quality",
         "selector_parameters",
     },
+    {"streaming"},
     {"selector"},
     {"metrics", "comparison", "datasets"},
     {"experiments"},

@@ -14,7 +14,7 @@ import numpy as np
 
 from grip2.errors import Grip2Error
 
-_LIBRARY_KEY = 0x67726970  # "grip"
+LIBRARY_KEY = 0x67726970  # "grip"
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
@@ -39,7 +39,7 @@ def generator_from(random_state: RandomState) -> np.random.Generator:
             "random_state must be None, an integer, a numpy Generator or a RandomState, "
             f"got {type(random_state).__name__}."
         )
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(_LIBRARY_KEY,)))
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(LIBRARY_KEY,)))
 
 
 def stream(rng: np.random.Generator, purpose: str) -> np.random.Generator:
@@ -49,5 +49,5 @@ def stream(rng: np.random.Generator, purpose: str) -> np.random.Generator:
             f"rng must be a numpy.random.Generator (numpy.random.default_rng(seed)), got {type(rng).__name__}."
         )
     words = [int(word) for word in rng.integers(2**32, size=4)]
-    key = (_LIBRARY_KEY, zlib.crc32(purpose.encode()))
+    key = (LIBRARY_KEY, zlib.crc32(purpose.encode()))
     return np.random.default_rng(np.random.SeedSequence(words, spawn_key=key))

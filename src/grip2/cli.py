@@ -99,8 +99,16 @@ def select(
         int | None, typer.Option(help="Processes for several draws.", metavar="NUMBER", parser=processes)
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run several draws on a Dask cluster, tcp://host:8786.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run several draws, or passes over Parquet files, on a Dask cluster."),
     ] = None,
+    stream: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|always|never",
+            help="Read Parquet files block by block; auto: those that need more than a quarter of the free memory, and folders.",
+        ),
+    ] = "auto",
     force: Force = False,
 ) -> None:
     """Select features of a table and write selection.json, selection.csv and report.html.
@@ -114,7 +122,7 @@ def select(
         words.target_options(),
         out,
         words.choices(),
-        words.options(jobs, scheduler),
+        words.options(jobs, scheduler, stream),
         force=force,
         command=_command(context),
     )

@@ -99,6 +99,23 @@ class LassoComparison:
 
 
 @dataclass(frozen=True)
+class StreamFacts:
+    """A table that was read block by block."""
+
+    source: str  # "file", "folder" or "memory"
+    rows: int  # that the statistic has used: all
+    sample_rows: int  # of them, on which what needs a table in memory was decided
+    block_rows: int  # whose knockoffs were drawn at once and never stored
+
+    def sentence(self) -> str:
+        """For the assumptions of a selection."""
+        return (
+            f"The table was read block by block: importances come from all {self.rows:,} rows, and marginal distributions, basis "
+            f"functions, the choice of pairs and the network from {self.sample_rows:,} of them, drawn at random."
+        )
+
+
+@dataclass(frozen=True)
 class ColumnFacts:
     """One column of the user's table: what it was taken for."""
 

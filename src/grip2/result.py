@@ -12,7 +12,15 @@ import numpy as np
 import pandas as pd
 
 from grip2.errors import Grip2Error
-from grip2.facts import ColumnFacts, Facts, KnockoffQuality, LassoComparison, LevelContrast, record_from
+from grip2.facts import (
+    ColumnFacts,
+    Facts,
+    KnockoffQuality,
+    LassoComparison,
+    LevelContrast,
+    StreamFacts,
+    record_from,
+)
 from grip2.feature_effects import EffectDescription
 from grip2.filter import contrast
 from grip2.plain_text import short_name
@@ -162,6 +170,7 @@ class SelectionResult(ResultViews):
     level_contrasts: tuple[LevelContrast, ...] = ()  # of the selected categories
     effects: EffectDescription | None = None  # how the selected act, without an error guarantee; None: not described
     lasso: LassoComparison | None = None  # on the same knockoffs; None: not compared
+    streamed: StreamFacts | None = None  # how a long table was read block by block; None: all of it at once
     W_draws: np.ndarray | None = None  # (draws, units) W of every draw, with several
     fitted_fdr: float | None = None  # of the fit, where `at` has chosen another fdr
     surface: Surface | None = None  # for the report; not part of the JSON
@@ -243,6 +252,7 @@ class SelectionResult(ResultViews):
             "level_contrasts": [asdict(contrast) for contrast in self.level_contrasts],
             "effects": None if self.effects is None else _plain(asdict(self.effects)),
             "lasso": None if self.lasso is None else _plain(asdict(self.lasso)),
+            "streamed": None if self.streamed is None else asdict(self.streamed),
             "settings": _plain(self.settings),
             "task": self.task,
             "response": self.response,
@@ -286,6 +296,7 @@ class SelectionResult(ResultViews):
             level_contrasts=tuple(record_from(LevelContrast, facts) for facts in content.get("level_contrasts", ())),
             effects=None if content.get("effects") is None else record_from(EffectDescription, content["effects"]),
             lasso=None if content.get("lasso") is None else record_from(LassoComparison, content["lasso"]),
+            streamed=None if content.get("streamed") is None else record_from(StreamFacts, content["streamed"]),
             e_values=column("e_value") if has("e_value") else None,
             frequency=column("frequency") if has("frequency") else None,
             copies=content.get("copies", 1),

@@ -34,14 +34,15 @@ REMOVABLE_SHARE = 0.2
 # with most, 85 ordinal columns, has 3.9 times as many.
 _NATURAL = 6.0
 _COLUMNS_LEFT_OUT = 100  # of wide tables, drawn at random
-# Neighbours are looked for among all rows, from so many rows and in so many columns, drawn at random.
-_NEAR_QUERIES, _NEAR_COLUMNS, _NEAR_ROWS = 1_000, 50, 400_000
+# Neighbours are looked for from so many rows, in so many columns and among so many rows at most, all drawn at random.
+_NEAR_QUERIES, _NEAR_COLUMNS, _NEAR_ROWS = 1_000, 50, 200_000
 _NEIGHBOURS = (2, 4, 8, 16, 32)  # d_1 is compared with each of these: a row may be repeated several times
 # A row is near another if its nearest neighbour is closer than all but this share of rows would have it.
 _TOO_NEAR = 1e-3
 _NEAR_RATIO = 0.25  # and closer than this fraction of the distance compared with,
 _NEAR_DIFFERENCE = 0.3  # and no column of the two differs by more standard deviations than this
 _NEAR_COMPARISONS, _BLOCK_ENTRIES = 50_000_000, 20_000_000
+_KEY_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,24 @@ def check_rows(X: np.ndarray, who: str) -> RepeatedRows:
     return found
 
 
+def check_repeats_of_sample(keys: np.ndarray, sample: np.ndarray, who: str) -> None:
+    """`check_rows` of a table of which only the `row_keys` of all rows, and a random sample of rows, are known.
+
+    How many repeats chance allows is told from the sample: among all rows as many times more as there are pairs of rows.
+    """
+    near = near_repeats(sample)
+    if near.harmful:
+        raise Grip2Error(_message(near, who))
+    n_rows = len(keys)
+    pairs, order, sizes = _equal_pairs(keys)
+    if pairs < many_pairs(n_rows):
+        return
+    natural = exact_repeats(sample, natural_anyway=True).natural * (n_rows / len(sample)) ** 2
+    found = RepeatedRows(True, pairs, natural, n_rows, _examples(order, sizes))
+    if found.harmful:
+        raise Grip2Error(_message(found, who))
+
+
 def without_repeats(X: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The numbers of the rows that are left when exact repeats of rows, the response included, are left out.
 
@@ -102,23 +121,54 @@ def _message(found: RepeatedRows, who: str) -> str:
     )
 
 
-def exact_repeats(X: np.ndarray) -> RepeatedRows:
-    """Pairs of equal rows, and how many of them chance allows."""
+def exact_repeats(X: np.ndarray, *, natural_anyway: bool = False) -> RepeatedRows:
+    """Pairs of equal rows, and how many of them chance allows, if they are many or ``natural_anyway``."""
     n, p = X.shape
-    rng = stream(generator_from(0), "repeated rows")
-    codes, agreement = _hashed(X, rng)
-    whole = codes.sum(axis=1, dtype=np.uint64)
-    pairs, order, sizes = _equal_pairs(whole)
-    starts = np.cumsum(sizes) - sizes
-    repeated = np.flatnonzero(sizes > 1)
-    repeated = repeated[np.argsort(order[starts[repeated]])][:3]  # the sort is stable: the first of a group comes first
-    examples = [tuple(order[starts[group] : starts[group] + min(3, sizes[group])].tolist()) for group in repeated]
+    pairs, order, sizes = _equal_pairs(row_keys(X))
     natural = 0.0
-    if pairs >= max(2.0, HARMFUL_SHARE * n):
+    if natural_anyway or pairs >= many_pairs(n):
+        rng = stream(generator_from(0), "repeated rows")
+        codes, agreement = _hashed(X, rng)
+        whole = codes.sum(axis=1, dtype=np.uint64)
         for j in range(p) if p <= _COLUMNS_LEFT_OUT else rng.choice(p, _COLUMNS_LEFT_OUT, replace=False):
             differ = _equal_pairs(whole - codes[:, j])[0] - pairs
             natural = max(natural, differ * agreement[j] / max(1 - agreement[j], 1 / n))
-    return RepeatedRows(True, pairs, natural, n, tuple(examples))
+    return RepeatedRows(True, pairs, natural, n, _examples(order, sizes))
+
+
+def _examples(order: np.ndarray, sizes: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    """Numbers of the rows of the first groups of equal ones, at most three of each."""
+    starts = np.cumsum(sizes) - sizes
+    repeated = np.flatnonzero(sizes > 1)
+    repeated = repeated[np.argsort(order[starts[repeated]])][:3]  # the sort is stable: the first of a group comes first
+    return tuple(tuple(order[starts[group] : starts[group] + min(3, sizes[group])].tolist()) for group in repeated)
+
+
+def many_pairs(n_rows: int) -> float:
+    """So many pairs of equal rows may do harm."""
+    return max(2.0, HARMFUL_SHARE * n_rows)
+
+
+def row_keys(X: np.ndarray) -> np.ndarray:
+    """(n,) 64-bit numbers that are equal for equal rows, and by a negligible chance for two others; some rows at a time.
+
+    NaN equals NaN, and 0 equals -0.
+    """
+    rng = stream(generator_from(0), "keys of rows")
+    factors = rng.integers(2**64, size=(2, X.shape[1]), dtype=np.uint64) | np.uint64(1)
+    keys = np.empty(len(X), dtype=np.uint64)
+    step = max(1, _KEY_ENTRIES // X.shape[1])
+    for start in range(0, len(X), step):
+        values = X[start : start + step].astype(np.float64) + 0.0
+        values[np.isnan(values)] = np.nan
+        bits = values.view(np.uint64)
+        # Multiplied, mixed and multiplied again: a sum of multiples alone would be the same for some rows that differ.
+        bits = bits * factors[0]
+        bits ^= bits >> np.uint64(32)
+        bits *= factors[1]
+        bits ^= bits >> np.uint64(29)
+        keys[start : start + step] = bits.sum(axis=1, dtype=np.uint64)
+    return keys
 
 
 def _hashed(X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -147,28 +197,29 @@ def _equal_pairs(keys: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
 def near_repeats(X: np.ndarray) -> RepeatedRows:
     """Rows that are all but equal in the continuous columns; exact repeats do not count."""
     rng = stream(generator_from(0), "near repeats")
-    none = RepeatedRows(False, 0, 0.0, len(X), ())
+    n_rows, row_indices = len(X), np.arange(len(X))
+    if n_rows > _NEAR_ROWS:
+        row_indices = np.sort(rng.choice(n_rows, _NEAR_ROWS, replace=False))
+        X = X[row_indices]
+    none = RepeatedRows(False, 0, 0.0, n_rows, ())
     columns = np.array([j for j in range(X.shape[1]) if _continuous(X[:, j])], dtype=np.intp)
     if len(columns) < 2 or len(X) < 2 * _NEIGHBOURS[-1]:
         return none
     if len(columns) > _NEAR_COLUMNS:
         columns = np.sort(rng.choice(columns, _NEAR_COLUMNS, replace=False))
-    row_indices = np.arange(len(X))
-    if len(X) > _NEAR_ROWS:
-        row_indices = np.sort(rng.choice(len(X), _NEAR_ROWS, replace=False))
-    Z = standardise(X[np.ix_(row_indices, columns)].astype(float))
+    Z = standardise(X[:, columns].astype(float))
     queries = np.sort(rng.permutation(len(Z))[: min(_NEAR_QUERIES, _NEAR_COMPARISONS // len(Z))])
     distances, nearest = _neighbours(Z, queries, _NEIGHBOURS[-1])
     scale = np.nanstd(X, axis=0, dtype=float)
     near = _too_near(distances)
     for i in np.flatnonzero(near):
-        near[i] = _agree(X, row_indices[queries[i]], row_indices[nearest[i]], scale)
+        near[i] = _agree(X, queries[i], nearest[i], scale)
     if not near.any():
         return none
     examples = tuple(
         tuple(sorted((int(row_indices[queries[i]]), int(row_indices[nearest[i]])))) for i in np.flatnonzero(near)[:6]
     )
-    return RepeatedRows(False, round(float(near.mean()) * len(X) / 2), 0.0, len(X), tuple(dict.fromkeys(examples))[:3])
+    return RepeatedRows(False, round(float(near.mean()) * n_rows / 2), 0.0, n_rows, tuple(dict.fromkeys(examples))[:3])
 
 
 def _agree(X: np.ndarray, one: int, other: int, scale: np.ndarray) -> bool:

@@ -47,8 +47,13 @@ from grip2.result import SelectionResult
 from grip2.selector_parameters import ERROR, KEEP_ALL, WARN, check_parameters
 from grip2.statistics.base import Statistic
 from grip2.statistics.registry import STATISTICS
+from grip2.streaming.fit import refine
+from grip2.streaming.long_table import LongTable
+from grip2.streaming.of_memory import long_table_of
+from grip2.streaming.of_stream import long_table_of_stream
+from grip2.streaming.read import StreamedTable
 from grip2.tables import PreparedTable
-from grip2.tables.checked import checked_input, independent_rows, refuse_undrawn, warn_of_changes
+from grip2.tables.checked import checked_input, independent_rows, refuse_undrawn, remember_names, warn_of_changes
 from grip2.tables.sources import is_frame, take_columns
 
 # The sampler where none is named.
@@ -118,7 +123,8 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
     units_ : NamedUnits
         The units, their names and their columns. ``get_support`` marks all columns of the selected units.
     sampler_, response_, one_row_each_ : KnockoffSampler, Response, OneRowEach or None
-        The fitted sampler, the encoded response, and the clusters of rows, if any.
+        The fitted sampler, the encoded response, and the clusters of rows, if any. Of a table that is read block by block,
+        ``table_`` and ``response_`` hold a random sample of its rows.
 
     Notes
     -----
@@ -203,7 +209,9 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
     ) -> Self:
         """Select features of the table ``X`` (n, p) for the response ``y`` (n,).
 
-        ``X`` is a data frame (pandas, polars, pyarrow) with columns of any kind, an array, or a `grip2.tables.PreparedTable`.
+        ``X`` is a data frame (pandas, polars, pyarrow) with columns of any kind, an array, a `grip2.tables.PreparedTable`, or,
+        without ``y``, a table beyond memory: ``grip2.streaming.read_stream("rows.parquet", target="y")``. Tables of 200,000 rows
+        or more are read block by block wherever they lie, if the statistic can be computed so (docs/long-tables.md).
         ``clusters`` (n,) labels rows that are not independent, such as several samples of one patient: every draw uses one
         row of each cluster, chosen at random.
         ``progress`` is called with (work done, work in all), never by two threads at once; a `grip2.progress.PhasedProgress` is
@@ -217,36 +225,58 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         progress = joined_progress(progress, task.progress())
         of_knockoffs, of_draws, of_description = split_progress(progress, *self._times(statistic))
         begin(progress, "checking the table")
-        table, response, rows = self._checked_data(X, y, clusters)
+        self.sampler_ = sampler = self._sampler()
+        table, response, rows, long = self._data(X, y, clusters)
         self.table_, self.units_ = table, table.units
-        self.response_, self.one_row_each_ = response, rows
+        self.response_ = response if long is None else response.take(long.rows)
+        self.one_row_each_ = rows
         check_units(self.units_, type(self).__name__)
         rng = generator_from(self.random_state)
-        self.sampler_ = sampler = self._sampler()
         self.n_rows_ = len(response)
-        X, response = augmented(sampler, table.X, response, rng, type(self).__name__)
+        X = table.X
+        if long is None:
+            X, response = augmented(sampler, X, response, rng, type(self).__name__)
         units = self.units_.units
         begin(progress, "fitting knockoffs")
-        copies = self._fit_sampler(sampler, X, of_knockoffs)
+        copies = self._fit_sampler(sampler, X, long, of_knockoffs, executor)
         _finish(of_knockoffs)
         begin(progress, "measuring importance", paced=True)
         apart = copy.deepcopy(rng)  # what is scored beside the statistic must not move its random numbers
-        drawn = draw_importances(
-            statistic,
-            sampler,
-            X,
-            response,
-            units=units,
-            copies=copies.copies,
-            one_row_each=rows,
-            rngs=rng.spawn(self.n_draws),
-            n_jobs=self.n_jobs,
-            executor=executor,
-            progress=of_draws,
-            beside=lasso_beside(statistic, response, X.shape, copies.copies, apart) if self.describe else None,
-        )
+        rngs = rng.spawn(self.n_draws)
+        if long is not None:
+            from grip2.streaming.draws import stream_importances  # imports Numba
+
+            drawn = stream_importances(
+                statistic,
+                sampler,
+                long,
+                units=units,
+                copies=copies.copies,
+                rngs=rngs,
+                executor=executor,
+                progress=of_draws,
+            )
+        else:
+            drawn = draw_importances(
+                statistic,
+                sampler,
+                X,
+                response,
+                units=units,
+                copies=copies.copies,
+                one_row_each=rows,
+                rngs=rngs,
+                n_jobs=self.n_jobs,
+                executor=executor,
+                progress=of_draws,
+                beside=lasso_beside(statistic, response, X.shape, copies.copies, apart) if self.describe else None,
+            )
         _finish(of_draws)
         self.result_ = self._result(drawn, statistic, sampler, response, rows, copies, began)
+        if long is not None:
+            read = long.facts()
+            told = (*self.result_.assumptions, read.sentence())
+            self.result_ = replace(self.result_, streamed=read, assumptions=told)
         if self.describe:
             begin(progress, "describing the selected features")
             from grip2.describe import (
@@ -255,7 +285,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
 
             effects = describe_effects(
                 table,
-                response,
+                response if long is None else self.response_,
                 self.result_.selected_mask,
                 self.result_.W,
                 sampler=sampler,
@@ -271,7 +301,14 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         task.end()
         return self
 
-    def _fit_sampler(self, sampler: KnockoffSampler, X: np.ndarray, progress: Progress | None) -> CopiesChoice:
+    def _fit_sampler(
+        self,
+        sampler: KnockoffSampler,
+        X: np.ndarray,
+        long: LongTable | None,
+        progress: Progress | None,
+        executor: Executor | None,
+    ) -> CopiesChoice:
         """Fit the sampler to the units of the table; how many copies it will draw."""
         units = self.units_.units
         groups = None if units.all_single else units
@@ -281,17 +318,20 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             choose_copies,
             self.copies,
             fdr=self.fdr,
-            n_rows=len(X),
+            n_rows=self.n_rows_ if long is not None else len(X),
             n_columns=X.shape[1],
             draws_copies=sampler.draws_copies,
         )
+        of_fit, of_pass = split_progress(progress, 1, 1) if long is not None else (progress, None)
         if self.offset == 1:
             why = why_impossible(self.fdr, choose().copies, len(units), draws_copies=sampler.draws_copies)
             if why:
                 warnings.warn(f"{type(self).__name__}: {why}", ImpossibleRequestWarning, stacklevel=4)
         categories = self.table_.categories or None
-        reported = progress if sampler.reports_progress else None
+        reported = of_fit if sampler.reports_progress else None
         sampler.fit(X, **_given(groups=groups, categories=categories, progress=reported))
+        if long is not None:
+            refine(sampler, long, executor=executor, progress=of_pass)
         return choose(possible=partial(_can_draw, sampler))
 
     def set_fdr(self, fdr: float) -> Self:
@@ -379,6 +419,25 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         from grip2.statistics.staged import Staged  # imports JAX and Numba, which nobody should wait for before a fit
 
         return Staged()
+
+    def _data(
+        self, X: Any, y: Any, clusters: Any
+    ) -> tuple[PreparedTable, Response, OneRowEach | None, LongTable | None]:
+        """The table, of which a long one is a sample of rows, and the response of all rows; the last item is the long table."""
+        who = type(self).__name__
+        if isinstance(X, StreamedTable):
+            remember_names(self, X.table)
+            check_varies(X.y, who)
+            response = response_from(X.y, self.task, who=who)
+            return (
+                X.table,
+                response,
+                None,
+                long_table_of_stream(X, response, y, clusters, self.statistic_, self.sampler_),
+            )
+        table, response, rows = self._checked_data(X, y, clusters)
+        long = None if rows is not None else long_table_of(table.X, response, self.statistic_, self.sampler_)
+        return table if long is None else replace(table, X=long.sample), response, rows, long
 
     def _checked_data(self, X: Any, y: Any, clusters: Any) -> tuple[PreparedTable, Response, OneRowEach | None]:
         who = type(self).__name__
@@ -469,7 +528,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             frequency=decision.frequency,
             groups=self.table_.stands_for(),
             columns=tuple(variable.facts() for variable in self.table_.variables),
-            level_contrasts=level_contrasts(self.table_, response, decision.selected) if not added else (),
+            level_contrasts=level_contrasts(self.table_, self.response_, decision.selected) if not added else (),
             lasso=lasso_comparison(drawn.beside, self.offset),
             surface=importances[0].surface,
         )

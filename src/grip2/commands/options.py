@@ -196,11 +196,11 @@ class SelectionWords:
 
         return choose(self.statistic, self.knockoffs, paper=self.paper, settings=self.settings or ())
 
-    def options(self, jobs: int | None, scheduler: str | None) -> SelectionOptions:
+    def options(self, jobs: int | None, scheduler: str | None, stream: str = "auto") -> SelectionOptions:
         from grip2.commands.select import SelectionOptions
 
         return SelectionOptions(
-            self.fdr, copies_of(self.copies), self.draws, self.offset, self.task, self.seed, jobs, scheduler
+            self.fdr, copies_of(self.copies), self.draws, self.offset, self.task, self.seed, jobs, scheduler, stream
         )
 
 

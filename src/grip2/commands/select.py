@@ -12,6 +12,7 @@ from grip2._output import OutputFolder
 from grip2.commands.choices import Choices
 from grip2.commands.console import notice, output, show_selection, warnings_as_notices
 from grip2.commands.progress_display import progress_display
+from grip2.commands.streamed import load_stream
 from grip2.commands.table import TableOptions, TargetOptions, load, prepared, tell
 from grip2.copies import AUTOMATIC
 from grip2.experiments.workers import open_workers
@@ -21,6 +22,7 @@ from grip2.report import selection_page
 from grip2.responses.recognition import check_task
 from grip2.result import SelectionResult
 from grip2.selector import KnockoffSelector
+from grip2.streaming.memory import AUTO, streams
 
 FILES = ("selection.json", "selection.csv", "report.html")
 
@@ -37,6 +39,7 @@ class SelectionOptions:
     seed: int = 0
     jobs: int | None = None  # processes for several draws
     scheduler: str | None = None  # of a Dask cluster that runs them instead
+    stream: str = AUTO  # whether Parquet files are read block by block: auto, always or never
 
 
 def run(
@@ -53,18 +56,25 @@ def run(
     with OutputFolder(out, FILES, force=force) as folder:
         with warnings_as_notices(), progress_display("selecting") as progress, _executor(options) as executor:
             progress.before(f"reading {visible_line(table.path.name)}")
-            loaded = load(table, target)
-            tell(loaded)
-            progress.before("preparing the table")
-            X, left_out = prepared(loaded, table)
-            result = selector.fit(X, loaded.y, clusters=loaded.clusters, progress=progress, executor=executor).result_
+            if streams(table.path, options.stream):
+                stream = load_stream(table, target, executor, None)
+                left_out, changes = stream.left_out, stream.notices
+                result = selector.fit(stream.table, progress=progress, executor=executor).result_
+            else:
+                loaded = load(table, target)
+                tell(loaded)
+                progress.before("preparing the table")
+                X, left_out = prepared(loaded, table)
+                changes = loaded.notices
+                fitted = selector.fit(X, loaded.y, clusters=loaded.clusters, progress=progress, executor=executor)
+                result = fitted.result_
             if left_out:
                 result = replace(result, groups={**result.groups, **left_out})
         notice(f"{target.target} is taken for {result.response}")
         notice(f"knockoff copies of every feature: {result.copies} ({result.copies_reason})")
         title = f"{table.path.name}: what explains {target.target}?"
         try:
-            folder.write(result_files(result, title=title, changes=loaded.notices, command=command))
+            folder.write(result_files(result, title=title, changes=changes, command=command))
         finally:
             show_selection(result)  # also where the disk is full: it may have taken hours
     output.print(f"Report: {out / 'report.html'}", markup=False)

@@ -13,6 +13,7 @@ import numpy as np
 from grip2.engine.compilation import enable_cache
 from grip2.engine.host_loop import (
     NonFiniteTrainingError,
+    chunk_capacity,
     member,
     minibatches,
     padded,
@@ -35,6 +36,10 @@ class HeldOut(NamedTuple):
 
     x: np.ndarray
     target: Target
+
+
+# Gives so many rows, and what is to be learned of them; others at every call.
+Feed = Callable[[int], tuple[np.ndarray, Target]]
 
 
 class _Layout(NamedTuple):
@@ -74,6 +79,7 @@ def train(
     groups: InputGroups | None = None,
     held_out: HeldOut | None = None,
     until: Callable[[np.ndarray], bool] | None = None,
+    feed: Feed | None = None,
     progress: Progress | None = None,
 ) -> TrainingRun:
     """Train one network on ``x`` (rows, inputs) and return what it recorded.
@@ -81,8 +87,11 @@ def train(
     ``groups`` says which inputs are penalised and recorded together; None: each by itself.
     The rows of ``held_out`` take no part in training; their loss is recorded with every snapshot. ``until`` is asked, now and
     then, whether the run may end with the snapshots (blocks, groups) that it has.
+    ``feed``: trained on the rows that it gives; ``x`` and the target are some rows like them.
     """
-    return _run(x, target, [config], [rng], progress, groups=groups, held_out=held_out, until=until, batched=False)[0]
+    return _run(
+        x, target, [config], [rng], progress, groups=groups, held_out=held_out, until=until, feed=feed, batched=False
+    )[0]
 
 
 def train_batch(
@@ -124,6 +133,7 @@ def _run(
     groups: InputGroups | None,
     held_out: HeldOut | None = None,
     until: Callable[[np.ndarray], bool] | None = None,
+    feed: Feed | None = None,
     batched: bool,
 ) -> list[TrainingRun]:
     enable_cache()
@@ -131,6 +141,10 @@ def _run(
     config = configs[0]
     layouts = [lay_out(n_rows, n_inputs, target.n_outputs, own, rng) for own, rng in zip(configs, rngs, strict=True)]
     regimes = layouts[0].regimes
+    n_steps = len(regimes.lambda_)
+    flops = _flops_per_step(layouts, n_rows)
+    if feed is not None:
+        layouts = [_fed(layout, chunk_capacity(n_steps, flops)) for layout in layouts]
     if any(not np.array_equal(layout.regimes.snapshot_steps, regimes.snapshot_steps) for layout in layouts):
         raise Grip2Error("train_batch: the schedules of a batch must take their snapshots after the same steps.")
     records: list[tuple[Recorded, int, int]] = []
@@ -149,10 +163,11 @@ def _run(
         def advance(start: int, count: int, capacity: int) -> np.ndarray:
             nonlocal state
             plan, n_slots = _chunk_plan(layouts, start, count, capacity, dtype, batched)
+            own = data if feed is None else _fed_data(feed, capacity, layouts[0], data, dtype)
             record = _empty_record(
                 len(layouts) if batched else None, group_count(n_inputs, groups), capacity, n_slots, dtype
             )
-            state, record = compiled(state, record, data, plan, count, hyper, groups)
+            state, record = compiled(state, record, own, plan, count, hyper, groups)
             record = jax.tree.map(np.asarray, record)
             inside = (regimes.snapshot_steps >= start) & (regimes.snapshot_steps < start + count)
             records.append((record, count, int(np.sum(inside))))
@@ -164,8 +179,7 @@ def _run(
         def ended() -> bool:
             return until is not None and until(np.concatenate([each.snapshots[:taken] for each, _, taken in records]))
 
-        n_steps, work = len(regimes.lambda_), _flops_per_step(layouts, n_rows)
-        done = run_in_chunks(n_steps, work, advance, hint=config.hint, progress=progress, ended=ended)
+        done = run_in_chunks(n_steps, flops, advance, hint=config.hint, progress=progress, ended=ended)
         parameters = jax.tree.map(np.asarray, state.parameters)
 
     reason = stop_reason(done, n_steps, "all blocks done")
@@ -173,6 +187,23 @@ def _run(
         _collect(layouts[k], records, parameters, reason, held_out is not None, number=k if batched else None)
         for k in range(len(layouts))
     ]
+
+
+def _fed(layout: _Layout, capacity: int) -> _Layout:
+    """Every chunk of steps has rows of its own, and every step of it the next ones."""
+    if layout.row_numbers is None:
+        raise Grip2Error("train: rows that are fed need a batch size below the number of rows.")
+    n_steps, batch = layout.row_numbers.shape
+    first = (np.arange(n_steps) % capacity)[:, None] * batch
+    return layout._replace(row_numbers=(first + np.arange(batch)).astype(np.int32))
+
+
+def _fed_data(feed: Feed, capacity: int, layout: _Layout, data: Data, dtype: Any) -> Data:
+    """As many rows as a whole chunk takes, also for a last one that is shorter: one shape is compiled."""
+    assert layout.row_numbers is not None
+    x, target = feed(capacity * layout.row_numbers.shape[1])
+    logits = None if target.logits is None else jnp.asarray(target.logits, dtype)
+    return data._replace(x=jnp.asarray(x, dtype), y=jnp.asarray(target.y, dtype), logits=logits)
 
 
 def _start(layouts: Sequence[_Layout], hyper: Hyper, dtype: Any, batched: bool) -> State:

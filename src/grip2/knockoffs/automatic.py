@@ -19,6 +19,7 @@ from grip2.blas_threads import one_blas_thread
 from grip2.copies import AUTOMATIC, choose_copies
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Categories, Groups, KnockoffSampler, Verdict, as_matrix
+from grip2.knockoffs.covariance import ScatterSums
 from grip2.knockoffs.exchangeability import Pairs, swap_accuracy
 from grip2.knockoffs.harm import FEWEST_ROWS, FEWEST_UNITS, LEVELS, Harm, can_simulate, predict_harm
 from grip2.knockoffs.registry import SAMPLERS
@@ -187,6 +188,16 @@ class AutomaticKnockoffs(KnockoffSampler):
 
     def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return self.chosen_._complete(X, rng)
+
+    @property
+    def refines(self) -> bool:
+        return self.chosen_.refines
+
+    def scores(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
+        return self.chosen_.scores(X, rng=rng)
+
+    def refine(self, sums: ScatterSums) -> None:
+        self.chosen_.refine(sums)
 
     def s_for(self, copies: int = 1) -> np.ndarray:
         """S of so many copies, as the chosen sampler has it."""

@@ -9,7 +9,7 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -20,6 +20,9 @@ from grip2.errors import Grip2Error
 from grip2.knockoffs.s_matrix._groups import Groups as Groups
 from grip2.knockoffs.s_matrix._groups import units_of
 from grip2.units import Units
+
+if TYPE_CHECKING:
+    from grip2.knockoffs.covariance import ScatterSums
 
 _BLOCK_BYTES = 8_000_000
 
@@ -96,6 +99,19 @@ class KnockoffSampler(BaseEstimator, ABC):
     def verdict(self) -> Verdict | None:
         """What responses simulated on the rows of ``fit`` say about these knockoffs; None: not examined."""
         return None
+
+    @property
+    def refines(self) -> bool:
+        """Can a sampler that was fitted to some rows take its covariance from all of them? After ``fit``."""
+        return False
+
+    def scores(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
+        """(n, p) centred scores of some complete rows, of whose covariance knockoffs are made, of a sampler that ``refines``."""
+        raise NotImplementedError
+
+    def refine(self, sums: ScatterSums) -> None:
+        """Take the covariance from the ``scores`` of all rows; marginal distributions stay those of ``fit``."""
+        raise NotImplementedError
 
     def rows_needed(self, p: int) -> int:
         """The fewest rows from which knockoffs of ``p`` columns can be sampled; 0 where there is no such limit."""

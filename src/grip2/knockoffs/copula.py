@@ -21,6 +21,7 @@ from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     FLOOR,
     Scatter,
+    ScatterSums,
     check_not_constant,
     check_observed,
     check_shrinkage,
@@ -191,6 +192,20 @@ class CopulaKnockoffs(JointCopiesSampler):
     def own_correlation(self, copies: int = 1) -> np.ndarray:
         return 1.0 - self.s_for(copies) if self._wide else super().own_correlation(copies)
 
+    @property
+    def refines(self) -> bool:
+        """Where all scores follow from the values; those of discrete columns are drawn, from few rows in any case."""
+        return not self._wide and not self._latent()
+
+    def scores(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
+        """Normal scores of complete rows."""
+        return self._ranked(X, rng)
+
+    def refine(self, sums: ScatterSums) -> None:
+        Sigma, self.shrinkage_ = shrink_by(self.shrinkage, sums.scatter(), self.extra_shrinkage)
+        self._covariance, self.ridge_ = stabilised(Sigma, who=type(self).__name__)
+        self._laws = KnockoffLaws(np.zeros(len(Sigma)), self._covariance, self.s, self.units_, who=type(self).__name__)
+
     def _wide_correlation(self, X: np.ndarray) -> WideCorrelation:
         """Of the normal scores of a wide table; missing values are drawn anew a few times under the last estimate."""
         rng = stream(generator_from(0), "copula covariance")
@@ -282,15 +297,15 @@ class CopulaKnockoffs(JointCopiesSampler):
 
         Tied values get random ranks, categories random utilities, and missing values a score from the whole distribution.
         """
-        U = np.empty(X.shape)
+        columns, U = np.ascontiguousarray(X.T), np.empty(X.shape[::-1])  # column after column: quicker to go through
         for j in np.flatnonzero(~self._of_categories(X.shape[1])):
-            missing = np.isnan(X[:, j])
+            values, missing = columns[j], np.isnan(columns[j])
             if missing.any():
-                U[missing, j] = rng.random(int(missing.sum()))
-                U[~missing, j] = self.marginals_[j].to_uniform(X[~missing, j], rng)
+                U[j, missing] = rng.random(int(missing.sum()))
+                U[j, ~missing] = self.marginals_[j].to_uniform(values[~missing], rng)
             else:
-                U[:, j] = self.marginals_[j].to_uniform(X[:, j], rng)
-        Z = np.asarray(ndtri(np.clip(U, self.clip, 1 - self.clip, out=U)))
+                U[j] = self.marginals_[j].to_uniform(values, rng)
+        Z = np.ascontiguousarray(ndtri(np.clip(U, self.clip, 1 - self.clip, out=U)).T)
         for category in self._categories:
             Z[:, category.columns] = category.start(category.levels(X), rng)
         return Z
@@ -318,10 +333,10 @@ class CopulaKnockoffs(JointCopiesSampler):
 
     def _values(self, Z: np.ndarray) -> np.ndarray:
         """The rows of the table that normal scores stand for."""
-        U = ndtr(Z)
-        X = np.empty(Z.shape)
+        U = ndtr(np.ascontiguousarray(Z.T))
         for j in np.flatnonzero(~self._of_categories(Z.shape[1])):
-            X[:, j] = self.marginals_[j].from_uniform(U[:, j])
+            U[j] = self.marginals_[j].from_uniform(U[j])
+        X = np.ascontiguousarray(U.T)
         for category in self._categories:
             X[:, category.columns] = category.indicators(Z)
         return X

@@ -36,21 +36,46 @@ class Scatter:
     fourth: float
 
 
+@dataclass(eq=False)
+class ScatterSums:
+    """The sums behind a `Scatter`: of some rows, to which those of others can be added."""
+
+    n: int
+    total: np.ndarray
+    products: np.ndarray
+    fourth: float
+
+    @classmethod
+    def of(cls, rows: np.ndarray) -> ScatterSums:
+        """Of rows that are centred already, to within sampling error."""
+        z = np.asarray(rows, dtype=float)
+        return cls(len(z), z.sum(axis=0), z.T @ z, float(np.sum(np.einsum("ij,ij->i", z, z) ** 2)))
+
+    def add(self, later: ScatterSums) -> None:
+        self.n += later.n
+        self.total += later.total
+        self.products += later.products
+        self.fourth += later.fourth
+
+    def scatter(self) -> Scatter:
+        if self.n < 2:
+            raise Grip2Error(f"covariance: at least two rows are needed, got {self.n}.")
+        mean, n = self.total / self.n, self.n
+        return Scatter(n, mean, (self.products - n * np.outer(mean, mean)) / (n - 1), self.fourth / n)
+
+
 def scatter(blocks: Iterable[np.ndarray]) -> Scatter:
     """The moments in one pass over blocks of rows, which must be centred already, to within sampling error."""
-    n, total, products, fourth = 0, None, None, 0.0
+    sums: ScatterSums | None = None
     for block in blocks:
-        z = np.asarray(block, dtype=float)
-        if total is None or products is None:
-            total, products = np.zeros(z.shape[1]), np.zeros((z.shape[1], z.shape[1]))
-        n += len(z)
-        total += z.sum(axis=0)
-        products += z.T @ z
-        fourth += float(np.sum(np.einsum("ij,ij->i", z, z) ** 2))
-    if total is None or products is None or n < 2:
-        raise Grip2Error(f"covariance: at least two rows are needed, got {n}.")
-    mean = total / n
-    return Scatter(n, mean, (products - n * np.outer(mean, mean)) / (n - 1), fourth / n)
+        found = ScatterSums.of(block)
+        if sums is None:
+            sums = found
+        else:
+            sums.add(found)
+    if sums is None:
+        raise Grip2Error("covariance: at least two rows are needed, got 0.")
+    return sums.scatter()
 
 
 def ledoit_wolf_coefficient(moments: Scatter) -> float:

@@ -12,6 +12,7 @@ from grip2.knockoffs.base import Categories, as_matrix, row_blocks, units_of_col
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
     CovarianceEstimate,
+    ScatterSums,
     check_not_constant,
     check_observed,
     check_shrinkage,
@@ -112,6 +113,22 @@ class GaussianKnockoffs(JointCopiesSampler):
         self._laws = KnockoffLaws(self.mean_, self.covariance_, self.s, units, who=who)
         self._remember_columns(X, p, units)
         return self
+
+    @property
+    def refines(self) -> bool:
+        return self.covariance is None
+
+    def scores(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
+        """Standardised rows."""
+        return np.asarray((X - self.mean_) / np.sqrt(np.diag(self.covariance_)))
+
+    def refine(self, sums: ScatterSums) -> None:
+        moments, root = sums.scatter(), np.sqrt(np.diag(self.covariance_))
+        correlation, self.shrinkage_ = shrink_by(self.shrinkage, moments)
+        if self.mean is None:
+            self.mean_ = self.mean_ + root * moments.mean
+        self.covariance_, self.ridge_ = stabilised(correlation * np.outer(root, root), who=type(self).__name__)
+        self._laws = KnockoffLaws(self.mean_, self.covariance_, self.s, self.units_, who=type(self).__name__)
 
     def _estimate(self, X: object, matrix: np.ndarray, who: str) -> CovarianceEstimate:
         """The mean and covariance of a table with missing values."""

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from grip2.engine.lookups import Guide, guide_of, interpolate, positions
+
 # Up to _KEEP_ALL rows every order statistic is kept, as in the paper. With more rows, a grid of _GRID order statistics and
 # the _EXTREMES smallest and largest are enough: the interpolation error is far below the sampling error 1 / sqrt(n), and
 # memory stays small beside X.
@@ -16,6 +18,8 @@ _KEEP_ALL, _GRID, _EXTREMES = 20_000, 10_000, 100
 _SPIKE = 0.01
 # ... if so many rows share it at least: a few ties of a short table say nothing.
 _FEWEST_TIES = 5
+# So many values are looked up by a guide table; fewer are not worth one.
+_LONG = 2_000
 # Points of the numerical integration over normal scores.
 _POINTS = 4001
 
@@ -54,12 +58,28 @@ class ContinuousMarginal:
     def _position(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Interpolated ranks, and the position of the first order statistic that is not below each value."""
         # One search serves both: interpolate by hand between the neighbours, clamp beyond the extremes.
-        first = np.searchsorted(self.x, values, side="left")
+        first = self._first(values)
         above, below = np.minimum(first, len(self.x) - 1), np.maximum(first - 1, 0)
         x, width = self.x[below], (self.x[above] - self.x[below]).astype(float)
         share = np.where(width > 0, (values - x) / np.where(width > 0, width, 1.0), 0.0)
         low, high = self.u[below], self.u[above]
         return low + np.clip(share, 0.0, 1.0) * (high - low), first
+
+    def _first(self, values: np.ndarray) -> np.ndarray:
+        if len(values) < _LONG:
+            return np.searchsorted(self.x, values, side="left")
+        found = np.empty(len(values), dtype=np.intp)
+        positions(values, self.x, *self._guides[0], found)
+        return found
+
+    @cached_property
+    def _guides(self) -> tuple[Guide, Guide]:
+        """Where to look for a value and for a rank."""
+        return guide_of(self.x), guide_of(self.u)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Guides are made anew in another process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_guides"}
 
     def _runs(self, values: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mask of the tied values, and the first and last rank of each one's run of ties."""
@@ -80,7 +100,11 @@ class ContinuousMarginal:
 
     def from_uniform(self, u: np.ndarray) -> np.ndarray:
         """The value at each rank."""
-        return np.asarray(np.interp(u, self.u, self.x))
+        if len(u) < _LONG:
+            return np.asarray(np.interp(u, self.u, self.x))
+        found = np.empty(len(u))
+        interpolate(u, self.u, self.x, *self._guides[1], found)
+        return found
 
     def hermite(self, terms: int) -> np.ndarray:
         """(1 + terms,) coefficients of the map from normal scores to standardised values in normalised Hermite polynomials."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,6 +24,9 @@ from grip2.settings import held_by
 from grip2.statistics.paper_settings import paper_settings
 from grip2.symmetry import Members, draw_order, shuffled
 from grip2.units import Layout, Units
+
+if TYPE_CHECKING:
+    from grip2.statistics.effect_sums import WholeTable
 
 _ROWS_OF_A_CHECK = 1000  # for which automatic sizes are filled in where settings are checked without data
 
@@ -70,6 +74,21 @@ class Statistic(BaseEstimator, ABC):
     def sized(self, n_rows: int) -> Self:
         """A copy with every setting that follows from the number of rows filled in; itself where there is none."""
         return self
+
+    @property
+    def streams(self) -> bool:
+        """Can it be computed block by block, from a table too long for memory (`grip2.streaming`)?"""
+        return False
+
+    def streamed(self, whole: WholeTable) -> Statistic:
+        """The statistic for one draw of a table of which it is given some rows, and sums over the whole on request.
+
+        Only statistics that ``streams`` says True of have one.
+        """
+        raise Grip2Error(
+            f"{type(self).__name__}: this statistic needs all rows in memory at once. Use Staged() or EffectPosterior(), which "
+            "read a table block by block."
+        )
 
     def fit_identity(self) -> str | None:
         """Equal for statistics that read different scores off one fit, given one generator; None: nothing is shared."""
@@ -134,23 +153,37 @@ class Statistic(BaseEstimator, ABC):
         if units.n_columns != X.shape[1]:
             raise Grip2Error(f"{who}: units must cover the {X.shape[1]} columns of X, got {units.n_columns}.")
         response = y if isinstance(y, Response) else _response(y, len(X), task, who)
-        orders = [
-            draw_order(len(units), len(tables), stream(rng, "pair swap"))
-            for tables, rng in zip(draws, rngs, strict=True)
-        ]
-        dead = [_constant_in_some_member(tables) for tables in draws]
-        shuffled_draws = [
-            shuffled(_without(tables, columns, units), units, order)
-            for tables, columns, order in zip(draws, dead, orders, strict=True)
+        shuffles = [
+            Shuffle.drawn(tables, units, stream(rng, "pair swap")) for tables, rng in zip(draws, rngs, strict=True)
         ]
         streams = [stream(rng, "statistic") for rng in rngs]
         sized = self.sized(len(X))
         sized.check_response(response)
-        found = sized._importances(shuffled_draws, response, rngs=streams, progress=progress)
-        return [
-            importance.unshuffled(order).tied(_wholly(columns, units))
-            for importance, order, columns in zip(found, orders, dead, strict=True)
-        ]
+        members = [shuffle.members(tables) for shuffle, tables in zip(shuffles, draws, strict=True)]
+        found = sized._importances(members, response, rngs=streams, progress=progress)
+        return [shuffle.undone(importance) for importance, shuffle in zip(found, shuffles, strict=True)]
+
+    def streamed_importance(
+        self,
+        tables: tuple[np.ndarray, ...],
+        response: Response,
+        *,
+        whole: Callable[[Shuffle], WholeTable],
+        rng: np.random.Generator,
+        units: Units,
+        progress: Progress | None = None,
+    ) -> Importance:
+        """`importance` of a table that is read block by block, of which ``tables`` and ``response`` are a random sample.
+
+        ``tables``: rows and their knockoff copies. ``whole``: all rows, with members shuffled in the same way.
+        """
+        shuffle = Shuffle.drawn(tables, units, stream(rng, "pair swap"))
+        own = stream(rng, "statistic")
+        sized = self.sized(len(response))
+        sized.check_response(response)
+        statistic = sized.streamed(whole(shuffle))
+        found = statistic._importances([shuffle.members(tables)], response, rngs=[own], progress=progress)
+        return shuffle.undone(found[0])
 
     @abstractmethod
     def _importance(
@@ -214,23 +247,31 @@ def check_whole(statistic: Statistic, *names: str, or_none: bool = False, of_net
             raise Grip2Error(f"{type(statistic).__name__}: {name} must be {allowed}, got {value!r}.")
 
 
-def _constant_in_some_member(tables: Sequence[np.ndarray]) -> np.ndarray:
-    """(columns,) which columns hold one value only in the original or in a copy.
+@dataclass(frozen=True, eq=False)
+class Shuffle:
+    """The random order of the members of one draw, and the columns that say nothing: masks tables, and unmasks scores."""
 
-    A constant column scores nothing, so the other members would win whatever they are: such a column says nothing.
-    """
-    return np.asarray(np.any([(table == table[:1]).all(axis=0) for table in tables], axis=0))
+    units: Units
+    order: np.ndarray  # (members, units)
+    dead: np.ndarray  # (columns,) that hold one value only in the original or in a copy
 
+    @classmethod
+    def drawn(cls, tables: Sequence[np.ndarray], units: Units, rng: np.random.Generator) -> Shuffle:
+        # A constant column scores nothing, so the other members would win whatever they are: such a column says nothing.
+        dead = np.asarray(np.any([(table == table[:1]).all(axis=0) for table in tables], axis=0))
+        return cls(units, draw_order(len(units), len(tables), rng), dead)
 
-def _without(tables: tuple[np.ndarray, ...], dead: np.ndarray, units: Units) -> tuple[np.ndarray, ...]:
-    """The tables with dead columns of larger units set to zero in all members, so that the other columns decide."""
-    dead = dead & (units.sizes[units.of_column] > 1)
-    return tuple(np.where(dead, table.dtype.type(0), table) for table in tables) if dead.any() else tables
+    def members(self, tables: tuple[np.ndarray, ...]) -> Members:
+        """Shuffled; dead columns of larger units are zero in all members, so that the other columns decide."""
+        dead = self.dead & (self.units.sizes[self.units.of_column] > 1)
+        if dead.any():
+            tables = tuple(np.where(dead, table.dtype.type(0), table) for table in tables)
+        return shuffled(tables, self.units, self.order)
 
-
-def _wholly(dead: np.ndarray, units: Units) -> np.ndarray:
-    """(units,) which units have dead columns only."""
-    return np.asarray(np.bincount(units.of_column, weights=~dead, minlength=len(units)) == 0)
+    def undone(self, importance: Importance) -> Importance:
+        """Every score back in the place of its member; no member of a unit with dead columns only wins."""
+        alive = np.bincount(self.units.of_column, weights=~self.dead, minlength=len(self.units))
+        return importance.unshuffled(self.order).tied(np.asarray(alive == 0))
 
 
 def _copies(Xk: np.ndarray, shape: tuple[int, ...], who: str) -> list[np.ndarray]:

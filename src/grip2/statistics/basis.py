@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from grip2.engine.basis_values import mean_products, orthonormal_values, raw_values
+from grip2.engine.basis_values import mean_products, orthonormal_values, placed_values, raw_values
 
 FUNCTIONS = 6  # the column itself, V, S, tails, low step, high step
 CURVED = 3  # the first three: what the lasso on curves uses
@@ -65,11 +65,12 @@ class Basis(NamedTuple):
     def evaluate(self, Z: np.ndarray, dtype: type = np.float64) -> np.ndarray:
         """(functions, rows, columns) the functions at any rows of the same columns."""
         values = np.empty((len(self.unit), *np.shape(Z)), dtype)
-        parts = (np.ascontiguousarray(part) for part in (self.centre, self.on, self.unit))
-        knots, span = np.ascontiguousarray(self.knots), np.ascontiguousarray(self.span)
-        deviation = np.ascontiguousarray(self.deviation)
-        orthonormal_values(np.ascontiguousarray(Z), span, knots, deviation, TAIL_END, *parts, values)
+        orthonormal_values(np.ascontiguousarray(Z), *map(np.ascontiguousarray, self), TAIL_END, values)
         return values
+
+    def place(self, Z: np.ndarray, place: np.ndarray, values: np.ndarray) -> None:
+        """Write the functions into columns of ``values``: those of ``place`` (functions, columns), where that is not negative."""
+        placed_values(np.ascontiguousarray(Z), *map(np.ascontiguousarray, self), TAIL_END, place, values)
 
 
 class SideFunctions(NamedTuple):

@@ -75,12 +75,11 @@ class EffectColumns:
         wanted = np.arange(len(self)) if wanted is None else wanted
         values = np.empty((len(Z), len(wanted)), np.float32)
         main = np.flatnonzero(wanted < self.n_main)
-        function, column = self.function[wanted[main]], self.column[wanted[main]]
-        used, inverse = np.unique(column, return_inverse=True)
-        for here in column_blocks(len(used), len(Z)):
-            of_block = self.basis.take(used[here]).evaluate(Z[:, used[here]], np.float32)
-            mine = np.flatnonzero((inverse >= here.start) & (inverse < here.stop))
-            values[:, main[mine]] = of_block[function[mine], :, inverse[mine] - here.start].T
+        if len(main):
+            used, inverse = np.unique(self.column[wanted[main]], return_inverse=True)
+            place = np.full((FUNCTIONS, len(used)), -1)
+            place[self.function[wanted[main]], inverse] = main
+            self.basis.take(used).place(Z[:, used], place, values)
         others = np.flatnonzero(wanted >= self.n_main)
         if len(others):
             which = wanted[others] - self.n_main

@@ -79,16 +79,19 @@ def fit_model(
     most_products: int = ALL_PRODUCTS,
     left_by: Callable[[EffectModel, int], np.ndarray],
     rng: np.random.Generator,
+    n_rows: int | None = None,
 ) -> EffectModel:
     """The model of the columns ``Z`` (rows, members p) for the standardised responses ``Y`` (rows, responses).
 
     ``most_products``: of a pair, its best. ``left_by``: what a short fit of a model leaves of one of the responses, (rows,).
+    ``n_rows``: of the table to which the model will be fitted, if the rows given are some of it: the moments of more rows take
+    longer, which leaves room for fewer pairs.
     """
     n, responses = Y.shape
     basis = Basis.fit(Z)
     side = SideFunctions.fit(Z, basis)
     all_pairs = count_pairs(layout) if interactions else 0
-    room = min(COLUMNS_MAX, max(1000, int(np.sqrt(MOMENTS_WORK / n))))
+    room = min(COLUMNS_MAX, max(1000, int(np.sqrt(MOMENTS_WORK / (n_rows or n)))))
     products = _products_of_a_pair(room // 2, min(all_pairs, ENOUGH_PAIRS) * layout.members**2)
     per_pair = products * layout.members**2
     most_pairs = min(PAIRS_MAX, all_pairs, max(10, PRODUCTS_PER_ROW * n // per_pair))

@@ -7,7 +7,7 @@ tables, with a tempered likelihood; where they end in different modes, probabili
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -136,43 +136,99 @@ def sample_posterior(
 
     ``labels``: the responses are 0 and 1, and latent measurements are drawn; else they are measurements.
     """
-    Y = np.column_stack([standardise(np.asarray(one, dtype=float)) for one in responses])
     of_model, of_chains = split_progress(progress, *_WORK)
+    given = np.array(responses)
     with threads_for(Z):
-        model = fit_model(
+        model = model_of(
             Z,
             layout,
-            Y,
+            given.T,
             curves=curves,
             interactions=interactions,
             most_products=most_products,
-            left_by=lambda model, response: Y[:, response] - _first_look(model, Z, response, rng),
             rng=rng,
         )
-        sweeps = min(sweeps, max(FEWEST_SWEEPS, SWEEPS_OF_ALL // len(responses)))
-        rounds = max(1, -(-sweeps // (SWEEPS_PER_ROUND * chains)))
         latent = labels and len(Z) * len(model.columns) <= LATENT_ENTRIES
         values = model.moments.standardised(Z, model.columns) if latent else np.zeros((0, 0))
 
         def noise(response: int) -> Noise:
             return ProbitNoise(np.asarray(responses[response]), values) if latent else MeasurementNoise(len(Z))
 
-        runs = [
-            Chain.of(model, response, noise(response), own)
-            for response in range(len(responses))
-            for own in rng.spawn(chains)
-        ]
-        burn_in = int(BURN_IN * rounds)
         if of_model is not None:
             of_model(1, 1)
-        after_round = counted_progress(of_chains, len(runs) * (burn_in + max(1, rounds - burn_in)))
-        shared_among_threads(lambda chain: chain.warm_up(burn_in, after_round), runs)
-        for response in range(len(responses)):
-            _resample(runs[response * chains : (response + 1) * chains], rng)
-        drawn = shared_among_threads(lambda chain: chain.collect(rounds - burn_in, after_round), runs)
+        return posterior_of(
+            model,
+            given.mean(axis=1),
+            given.std(axis=1),
+            rng=rng,
+            sweeps=sweeps,
+            chains=chains,
+            noise=noise,
+            latent=latent,
+            progress=of_chains,
+        )
+
+
+def model_of(
+    Z: np.ndarray,
+    layout: Layout,
+    responses: np.ndarray,
+    *,
+    curves: bool,
+    interactions: bool,
+    rng: np.random.Generator,
+    most_products: int = ALL_PRODUCTS,
+    n_rows: int | None = None,
+) -> EffectModel:
+    """The model of the columns ``Z`` (rows, members p) for the ``responses`` (rows, responses), with its screened pairs.
+
+    ``n_rows``: of the whole table, if ``Z`` is a part of it.
+    """
+    Y = np.column_stack([standardise(np.asarray(one, dtype=float)) for one in responses.T])
+    return fit_model(
+        Z,
+        layout,
+        Y,
+        curves=curves,
+        interactions=interactions,
+        most_products=most_products,
+        left_by=lambda model, response: Y[:, response] - _first_look(model, Z, response, rng),
+        rng=rng,
+        n_rows=n_rows,
+    )
+
+
+def posterior_of(
+    model: EffectModel,
+    means: np.ndarray,
+    deviations: np.ndarray,
+    *,
+    rng: np.random.Generator,
+    sweeps: int = SWEEPS,
+    chains: int = CHAINS,
+    noise: Callable[[int], Noise] | None = None,
+    latent: bool = False,
+    progress: Progress | None = None,
+) -> Posterior:
+    """The draws of all chains on the moments of a model, for every response.
+
+    ``means``, ``deviations`` (responses,): of the responses. ``noise``: of one of them; None: normal noise, for measurements.
+    """
+    responses = len(means)
+    sweeps = min(sweeps, max(FEWEST_SWEEPS, SWEEPS_OF_ALL // responses))
+    rounds = max(1, -(-sweeps // (SWEEPS_PER_ROUND * chains)))
+    noise = noise or (lambda _: MeasurementNoise(model.n_rows))
+    runs = [
+        Chain.of(model, response, noise(response), own) for response in range(responses) for own in rng.spawn(chains)
+    ]
+    burn_in = int(BURN_IN * rounds)
+    after_round = counted_progress(progress, len(runs) * (burn_in + max(1, rounds - burn_in)))
+    shared_among_threads(lambda chain: chain.warm_up(burn_in, after_round), runs)
+    for response in range(responses):
+        _resample(runs[response * chains : (response + 1) * chains], rng)
+    drawn = shared_among_threads(lambda chain: chain.collect(rounds - burn_in, after_round), runs)
     by_response = tuple(tuple(drawn[k : k + chains]) for k in range(0, len(drawn), chains))
-    given = np.array(responses)
-    return Posterior(model, by_response, given.mean(axis=1), given.std(axis=1), latent)
+    return Posterior(model, by_response, means, deviations, latent)
 
 
 def _resample(chains: Sequence[Chain], rng: np.random.Generator) -> None:

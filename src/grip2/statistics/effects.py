@@ -36,6 +36,7 @@ from grip2.result import Importance
 from grip2.statistics.base import Statistic, check_whole
 from grip2.statistics.effect_model import LEAST_PRODUCTS
 from grip2.statistics.effect_sampler import SWEEPS, EffectFit, fit_effects, sample_posterior
+from grip2.statistics.effect_sums import WholeTable
 from grip2.statistics.lasso_curves import LassoCurves
 from grip2.statistics.stage import Stage, StageFit
 from grip2.symmetry import Members
@@ -73,6 +74,16 @@ class EffectPosterior(Statistic, Stage):
         self.interactions = interactions
         self.sweeps = sweeps
 
+    @property
+    def streams(self) -> bool:
+        return True
+
+    def streamed(self, whole: WholeTable) -> EffectPosterior:
+        from grip2.statistics.streamed_effects import StreamedEffects  # which is one of these
+
+        self._check_settings()
+        return StreamedEffects(self, whole)
+
     def _importance(
         self, members: Members, response: Response, *, rng: np.random.Generator, progress: Progress | None
     ) -> Importance:
@@ -102,7 +113,7 @@ class EffectPosterior(Statistic, Stage):
         lassos = self._lassos(Z, layout, response, rng, fit_rows)
         vectors = response.working_responses(lassos.outputs)
         found = self._of_measurements(Z, layout, vectors, fit_rows, stream(rng, "posterior"), progress)
-        return StageFit(found, response, lassos.logits, 1.0, _unit_weights(found), lassos.penalties)
+        return StageFit(found, response, lassos.logits, 1.0, unit_weights(found), lassos.penalties)
 
     def _posterior(
         self,
@@ -117,8 +128,8 @@ class EffectPosterior(Statistic, Stage):
         if response.leaves_residual:
             fit = self._fit(Z, layout, response.y, fit_rows, rng, progress)
             left = Measurement.residual(fit.residual, fit_rows)
-            told = _agreement(fit.disagreement)
-            return StageFit(fit.probability, left, None, left.scale, _unit_weights(fit.probability), notes=told)
+            told = agreement(fit.disagreement)
+            return StageFit(fit.probability, left, None, left.scale, unit_weights(fit.probability), notes=told)
         own = response if fit_rows is None else response.take(fit_rows)
         found = sample_posterior(
             Z if fit_rows is None else Z[fit_rows],
@@ -132,8 +143,8 @@ class EffectPosterior(Statistic, Stage):
         every = range(len(own.contrasts))
         probability = np.asarray(np.sum([found.probability(k) for k in every], axis=0))
         outputs = response.outputs_of_chances(np.column_stack([found.chances(Z, k) for k in every]))
-        told = _agreement(np.max([found.disagreement(k) for k in every], axis=0))
-        return StageFit(probability, response, outputs, 1.0, _unit_weights(probability), notes=told)
+        told = agreement(np.max([found.disagreement(k) for k in every], axis=0))
+        return StageFit(probability, response, outputs, 1.0, unit_weights(probability), notes=told)
 
     def _lassos(
         self,
@@ -193,12 +204,12 @@ class EffectPosterior(Statistic, Stage):
                 raise Grip2Error(f"EffectPosterior: {name} must be True or False, got {value!r}.")
 
 
-def _unit_weights(probability: np.ndarray) -> np.ndarray:
+def unit_weights(probability: np.ndarray) -> np.ndarray:
     """(units,) the probability that any member acts."""
     return np.asarray(np.minimum(1.0, sum(probability[1:], start=probability[0])))
 
 
-def _agreement(disagreement: np.ndarray) -> tuple[str, ...]:
+def agreement(disagreement: np.ndarray) -> tuple[str, ...]:
     """What to tell of units on which the chains of the sampler disagree."""
     torn = int(np.count_nonzero(disagreement > DISAGREEMENT))
     if not torn:

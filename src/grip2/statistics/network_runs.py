@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from grip2.engine.target import Target
-from grip2.engine.train import train, train_batch
+from grip2.engine.train import Feed, train, train_batch
 from grip2.engine.training import TrainingConfig, TrainingRun
 from grip2.facts import CalibrationFacts, TrainingFacts
 from grip2.progress import Progress, begin, split_progress
@@ -30,6 +30,10 @@ class Prepared:
 
     def without_training(self) -> Importance | None:
         """The importances, where a network would add nothing to them; None: it is to be trained."""
+        return None
+
+    def feed(self, rng: np.random.Generator) -> Feed | None:
+        """Rows of a table that is read block by block; None: the network is trained on those of the problem."""
         return None
 
 
@@ -87,7 +91,15 @@ def score_tables(
 
 def _train_alone(ready: Prepared, rng: np.random.Generator, progress: Progress | None) -> TrainingRun:
     problem = ready.problem
-    return train(problem.x, problem.target, config=ready.config, rng=rng, groups=problem.groups, progress=progress)
+    return train(
+        problem.x,
+        problem.target,
+        config=ready.config,
+        rng=rng,
+        groups=problem.groups,
+        feed=ready.feed(rng),
+        progress=progress,
+    )
 
 
 def _train_together(

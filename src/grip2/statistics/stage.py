@@ -8,17 +8,21 @@ among units in proportion to |W_j|. A stage that predicts nothing weighs nothing
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from grip2.errors import Grip2Error
 from grip2.facts import StageFacts
 from grip2.filter import contrast
 from grip2.progress import Progress, begin, split_progress
 from grip2.responses import Response, share_explained
 from grip2.units import Layout
+
+if TYPE_CHECKING:
+    from grip2.statistics.effect_sums import WholeTable
 
 # Shares of the time that a stage takes, of the fit to the rows kept and of that to all rows.
 _WORK = (1_000, 2_000)
@@ -36,6 +40,8 @@ class StageFit:
     penalties: tuple[float, ...] = ()
     held_out_share: float = 0.0  # of the variance or deviance of y
     notes: tuple[str, ...] = ()  # what a reader should know of this fit
+    # What it leaves of other rows, standardised in the same way; where the rows that it was given are a sample of a table.
+    at_rows: Callable[[np.ndarray, Response], StageFit] | None = None
 
     @property
     def outputs(self) -> np.ndarray:
@@ -49,6 +55,18 @@ class Stage(ABC):
 
     stage_name: ClassVar[str]
     stage_explains: ClassVar[str]  # in words
+
+    @property
+    def streams(self) -> bool:
+        """Can it be fitted to a table that is read block by block?"""
+        return False
+
+    def streamed(self, whole: WholeTable) -> Stage:
+        """The stage for one draw of a table of which it is given some rows, and sums over the whole on request."""
+        raise Grip2Error(
+            f"{type(self).__name__}: this stage needs all rows in memory at once. Use EffectPosterior(), which reads a table "
+            "block by block."
+        )
 
     @abstractmethod
     def fit_stage(

@@ -18,6 +18,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from grip2._random import stream
+from grip2.engine.target import Target
+from grip2.engine.train import Feed
 from grip2.engine.training import TrainingRun
 from grip2.errors import Grip2Error
 from grip2.facts import Facts, StageFacts
@@ -26,7 +28,9 @@ from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import ONE_THREAD_BELOW
 from grip2.statistics.base import BatchedStatistic
+from grip2.statistics.effect_sums import WholeTable
 from grip2.statistics.effects import EffectPosterior
+from grip2.statistics.fed_rows import FedRows
 from grip2.statistics.grip import GRIP2, GroupPersistence, scores_of, surface_of
 from grip2.statistics.held_out import NetworkProblem, split_rows
 from grip2.statistics.lambda_range import Rehearsal
@@ -69,6 +73,8 @@ class Staged(BatchedStatistic):
         the units found scaled up. "auto": whichever predicts held-out rows better.
     """
 
+    _whole: WholeTable | None = None  # the table that is read block by block, if it is
+
     def __init__(
         self, first: Stage | None = None, network: GroupPersistence | None = None, *, target: str = "auto"
     ) -> None:
@@ -76,6 +82,19 @@ class Staged(BatchedStatistic):
         self.first = EffectPosterior() if first is None else first
         self.network = GRIP2() if network is None else network
         self.target = target
+
+    @property
+    def streams(self) -> bool:
+        """Where its first stage does."""
+        return self.first.streams
+
+    def streamed(self, whole: WholeTable) -> Staged:
+        """The first stage sees all rows; the network is rehearsed on those that are given, and trained on rows as they come."""
+        self._check_settings()
+        changed = copy.copy(self)
+        changed.first = self.first.streamed(whole)
+        changed._whole = whole
+        return changed
 
     def sized(self, n_rows: int) -> Self:
         self._check_settings()
@@ -119,7 +138,7 @@ class Staged(BatchedStatistic):
                 null_loss=choice.rehearsal.judged_null_loss * in_units_of_y,
                 target_losses=choice.losses,
             )
-            return _PreparedStages(ready.problem, ready.config, calibration, self.first, choice)
+            return _PreparedStages(ready.problem, ready.config, calibration, self.first, choice, self._whole)
 
         def read(run: TrainingRun, prepared: _PreparedStages) -> Importance:
             return _staged_importance(run, prepared)
@@ -158,6 +177,19 @@ class _Choice:
 class _PreparedStages(Prepared):
     first: Stage
     choice: _Choice
+    whole: WholeTable | None  # where the rows of the problem are a sample of a table
+
+    def feed(self, rng: np.random.Generator) -> Feed | None:
+        at_rows = self.choice.stage.at_rows
+        if self.whole is None or at_rows is None:
+            return None
+        target, layout = self.choice.target, self.problem.layout
+
+        def learned(Z: np.ndarray, response: Response) -> tuple[np.ndarray, Target]:
+            problem = _learned(Z, layout, response, at_rows(Z, response), target).problem
+            return problem.x, problem.target
+
+        return FedRows(self.whole.shuffled_rows(stream(rng, "rows to train on")), learned)
 
     def without_training(self) -> Importance | None:
         """The importances of the first stage, where a rehearsed network explains next to nothing beside it."""

@@ -53,7 +53,7 @@ def checked_input(
     """
     try:
         if isinstance(X, PreparedTable):
-            _remember_names(estimator, X)
+            remember_names(estimator, X)
             values = _checked_values(target_of(y, None, who), estimator)
             check_lengths(len(X), len(values), who)
             return CheckedInput(X, values, clusters)
@@ -106,7 +106,7 @@ def _checked_values(target: TargetValues, estimator: BaseEstimator) -> np.ndarra
     return np.asarray(check_array(values, ensure_2d=False, dtype=None, input_name="y", estimator=estimator))
 
 
-def _remember_names(estimator: BaseEstimator, table: PreparedTable) -> None:
+def remember_names(estimator: BaseEstimator, table: PreparedTable) -> None:
     estimator.n_features_in_ = len(table.variables)
     estimator.feature_names_in_ = np.array([variable.name for variable in table.variables], dtype=object)
 

@@ -1,0 +1,9 @@
+"""Tables too long for one piece: read block of rows by block of rows, as often as a selection needs.
+
+Three passes over a table: what its columns hold (`scan`), the correlations of their normal scores (`fit`), and the sums of
+products that the model of effects works on (`sums`), with knockoffs that are drawn block by block and never stored.
+"""
+
+from grip2.streaming.read import StreamedTable, read_stream
+
+__all__ = ["StreamedTable", "read_stream"]

@@ -1,0 +1,148 @@
+"""Parquet files as blocks of rows: one file, or all files of a folder in the order of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+
+from grip2.streaming.blocks import RowBlocks
+from grip2.tables.records import TableError
+
+ENDINGS = (".parquet", ".pq")
+_BATCH_ROWS = 16_384  # decoded at a time
+
+
+@dataclass(frozen=True)
+class Part:
+    """A row group of a file: the rows from ``start`` to ``stop`` of the table."""
+
+    path: str
+    row_group: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class ParquetTable:
+    """What the metadata of Parquet files say; nothing of the rows has been read."""
+
+    path: Path
+    parts: tuple[Part, ...]
+    schema: pa.Schema
+
+    @property
+    def n_rows(self) -> int:
+        return self.parts[-1].stop if self.parts else 0
+
+
+def is_parquet(path: Path) -> bool:
+    """Is it a Parquet file, or a folder that may hold some?"""
+    return path.is_dir() or path.suffix.lower() in ENDINGS
+
+
+def open_parquet(path: Path) -> ParquetTable:
+    """Of a file, or of a folder; names and types of columns must be the same in all of its files."""
+    path = Path(path)
+    files = _files(path)
+    parts: list[Part] = []
+    schema: pa.Schema | None = None
+    start = 0
+    for file in files:
+        try:
+            with pa.parquet.ParquetFile(file, memory_map=True) as opened:
+                found, metadata = opened.schema_arrow, opened.metadata
+        except (pa.ArrowInvalid, OSError) as error:
+            raise TableError(f"{file}: not a readable Parquet file ({str(error).splitlines()[0]}).") from None
+        if schema is not None and not found.equals(schema):
+            other = next((a.name for a, b in zip(found, schema, strict=False) if not a.equals(b)), "their number")
+            raise TableError(
+                f"{file}: all files of a folder must have the same columns of the same types, and this one differs from "
+                f"{files[0].name} in {other}. Write them anew with one schema, or move it away."
+            )
+        schema = found
+        for group in range(metadata.num_row_groups):
+            stop = start + metadata.row_group(group).num_rows
+            parts.append(Part(str(file), group, start, stop))
+            start = stop
+    assert schema is not None
+    if start == 0:
+        raise TableError(f"{path}: the table has no rows.")
+    return ParquetTable(path, tuple(parts), schema)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise TableError(f"{path}: no such file or folder. Check the path.")
+    if not path.is_dir():
+        return [path]
+    found = sorted(pa.dataset.dataset(str(path), format="parquet", exclude_invalid_files=False).files)
+    if not found:
+        raise TableError(f"{path}: the folder holds no Parquet files (.parquet).")
+    return [Path(file) for file in found]
+
+
+class ParquetBlocks(RowBlocks):
+    """Some columns of Parquet files, all of numbers."""
+
+    readable_elsewhere = True
+
+    def __init__(
+        self, parts: Sequence[Part], columns: Sequence[str], dtype: np.dtype, block_rows: int | None = None
+    ) -> None:
+        super().__init__(parts[-1].stop, len(columns), block_rows)
+        self.parts, self.columns, self.dtype = tuple(parts), tuple(columns), dtype
+
+    def _slices(self, start: int, stop: int, size: int) -> Iterator[np.ndarray]:
+        X: np.ndarray = np.empty((min(size, stop - start), len(self.columns)), self.dtype)
+        filled, left = 0, stop - start
+        for batch in batches(self.parts, self.columns, start, stop):
+            for first in range(0, len(batch), size):
+                rows = batch.slice(first, size)
+                while len(rows):
+                    some = min(len(rows), len(X) - filled)
+                    _fill(X[filled : filled + some], rows.slice(0, some))
+                    rows, filled = rows.slice(some), filled + some
+                    if filled == len(X):
+                        yield X
+                        left -= filled
+                        X, filled = np.empty((min(size, left), len(self.columns)), self.dtype), 0
+
+
+def batches(parts: Sequence[Part], columns: Sequence[str], start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """The rows from ``start`` to ``stop`` in batches of at most some thousand."""
+    for part in parts:
+        if part.stop <= start or part.start >= stop:
+            continue
+        # Neither mapped nor read ahead: both would let memory grow with the size of a row group.
+        with pa.parquet.ParquetFile(part.path, buffer_size=2**20, pre_buffer=False) as file:
+            at = part.start
+            for batch in file.iter_batches(
+                batch_size=_BATCH_ROWS, row_groups=[part.row_group], columns=list(columns), use_threads=False
+            ):
+                first, last = max(start - at, 0), min(stop - at, len(batch))
+                if first < last:
+                    yield batch.slice(first, last - first)
+                at += len(batch)
+                if at >= stop:
+                    break
+
+
+def _fill(X: np.ndarray, batch: pa.RecordBatch) -> None:
+    for j, column in enumerate(batch.columns):
+        X[:, j] = numbers_of(column)
+
+
+def numbers_of(column: pa.Array) -> np.ndarray:
+    """A column of numbers or truth values; NaN where one is missing."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if column.null_count:
+        column = column.cast(pa.float64()) if not pa.types.is_floating(column.type) else column
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    return np.asarray(column.to_numpy(zero_copy_only=False))

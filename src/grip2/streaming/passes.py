@@ -1,0 +1,89 @@
+"""A pass over a table: every span of it turned into sums, by threads or by the workers of a cluster, added up in fixed order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from typing import Protocol, Self, TypeVar
+
+from joblib import cpu_count
+
+from grip2 import stopping
+from grip2.blas_threads import one_blas_thread
+from grip2.errors import Grip2Failure
+from grip2.progress import Progress
+from grip2.streaming.blocks import RowBlocks, Span
+
+# Spans that are sent to a cluster before the first of them has come back.
+_AHEAD = 32
+
+
+class Sums(Protocol):
+    """What is found in some rows, to which what is found in the rows after them can be added."""
+
+    def add(self, later: Self) -> None: ...
+
+
+Found = TypeVar("Found", bound=Sums)
+Found_co = TypeVar("Found_co", bound=Sums, covariant=True)
+
+
+class Work(Protocol[Found_co]):
+    """What a pass does."""
+
+    def for_span(self, span: Span) -> Callable[[RowBlocks, Span], Found_co]:
+        """With what the work on one span needs and no more: workers of a cluster are sent it."""
+
+
+def run_pass(
+    source: RowBlocks,
+    work: Work[Found],
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Found:
+    """The sums of all spans. ``executor``: workers that can be sent ``work`` and the source; without, threads of this process."""
+    if executor is not None and source.readable_elsewhere:
+        return _reduced(source, work, executor, _AHEAD, progress)
+    with one_blas_thread(), ThreadPoolExecutor(max(1, min(len(source.spans), cpu_count()))) as threads:
+        return _reduced(source, work, threads, 1 + cpu_count(), progress)
+
+
+def _reduced(
+    source: RowBlocks,
+    work: Work[Found],
+    executor: Executor,
+    ahead: int,
+    progress: Progress | None,
+) -> Found:
+    """At most ``ahead`` spans are under way, so that few of their sums wait in memory."""
+    spans = source.spans
+    waiting: deque[Future[Found]] = deque()
+    total: Found | None = None
+    try:
+        for k in range(len(spans)):
+            while len(waiting) < ahead and k + len(waiting) < len(spans):
+                span = spans[k + len(waiting)]
+                waiting.append(executor.submit(_alone, work.for_span(span), source, span))
+            with stopping.at_once():
+                found = waiting.popleft().result()
+            if total is None:
+                total = found
+            else:
+                total.add(found)
+            if progress is not None:
+                progress(k + 1, len(spans))
+    except CancelledError:
+        raise Grip2Failure("the workers that read the table are gone (a Dask scheduler that ended?).") from None
+    finally:
+        for future in waiting:
+            future.cancel()
+    assert total is not None
+    return total
+
+
+def _alone(work: Callable[[RowBlocks, Span], Found], source: RowBlocks, span: Span) -> Found:
+    """On one thread of the linear algebra library: products of matrices then round alike everywhere."""
+    with one_blas_thread():
+        return work(source, span)

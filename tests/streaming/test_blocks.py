@@ -1,0 +1,71 @@
+"""Blocks of rows are the same whoever reads them and however files are divided."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grip2.streaming.blocks import ArrayBlocks, RowBlocks
+from grip2.streaming.parquet import ParquetBlocks, open_parquet
+from grip2.streaming.passes import run_pass
+from grip2.tables import TableError
+from tests.streaming.tables import folder_of, long_frame, parquet
+
+
+def every_block(source: RowBlocks) -> list[tuple[int, int, np.ndarray]]:
+    return [(block.number, block.start, block.X) for span in source.spans for block in source.read(span)]
+
+
+@pytest.mark.parametrize("where", ["file", "folder"])
+@pytest.mark.parametrize("row_group", [64, 700, 5000])
+def test_files_have_the_blocks_of_the_array(tmp_path, where, row_group):
+    frame = long_frame(2500)
+    path = parquet(frame, tmp_path / "a.parquet", row_group) if where == "file" else folder_of(frame, tmp_path / "a")
+    names = ["c3", "c0", "c7"]
+    table = open_parquet(path)
+    read = every_block(ParquetBlocks(table.parts, names, np.dtype(np.float32), 300))
+    expected = every_block(ArrayBlocks(frame[names].to_numpy(), 300))
+    assert len(read) == len(expected) == 9
+    for (number, start, X), (own_number, own_start, own_X) in zip(read, expected, strict=True):
+        assert (number, start) == (own_number, own_start)
+        assert X.dtype == np.float32
+        np.testing.assert_array_equal(X, own_X)
+
+
+def test_missing_and_logical_values(tmp_path):
+    frame = pd.DataFrame({"a": [1.5, None, 3.0], "b": [True, False, None], "c": pd.array([1, None, 3], "Int64")})
+    frame["b"] = frame["b"].astype("boolean")
+    table = open_parquet(parquet(frame, tmp_path / "m.parquet"))
+    [(_, _, X)] = every_block(ParquetBlocks(table.parts, ["a", "b", "c"], np.dtype(float)))
+    np.testing.assert_array_equal(X, [[1.5, 1, 1], [np.nan, 0, np.nan], [3, np.nan, 3]])
+
+
+def test_folders_with_different_columns_are_refused(tmp_path):
+    folder = folder_of(long_frame(900), tmp_path / "f")
+    parquet(long_frame(100).rename(columns={"c2": "d2"}), folder / "part-99.parquet")
+    with pytest.raises(TableError, match="same columns"):
+        open_parquet(folder)
+
+
+class Rows:
+    """The number of rows and a sum that shows the order of additions."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def add(self, later: Rows) -> None:
+        self.text += later.text
+
+
+class Naming:
+    def for_span(self, span):
+        return lambda source, own: Rows(f"[{own.start}-{sum(len(block.X) for block in source.read(own))}]")
+
+
+def test_a_pass_adds_spans_in_their_order():
+    X = np.zeros((2500, 2))
+    told = []
+    found = run_pass(ArrayBlocks(X, 100), Naming(), progress=lambda done, total: told.append((done, total)))
+    assert found.text == "".join(f"[{start}-{min(400, 2500 - start)}]" for start in range(0, 2500, 400))
+    assert told == [(k, 7) for k in range(1, 8)]
