@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grip2.standardise import standardise
-from grip2.statistics.basis import FUNCTIONS, Basis, column_blocks
+from grip2.statistics.basis import FUNCTIONS, Basis, SideFunctions, column_blocks
 from grip2.statistics.curve_lasso import curves_of
 
 RNG = np.random.default_rng
@@ -130,3 +130,21 @@ def test_functions_are_those_of_a_naive_gram_schmidt(kind):
         wanted[k] *= scale
     np.testing.assert_allclose(found, wanted, atol=1e-7)
     np.testing.assert_array_equal(basis.present()[:, 0], fitted.any(axis=1))
+
+
+def test_sides_of_products_are_line_v_and_step():
+    rng = np.random.default_rng(7)
+    Z = np.column_stack(
+        [rng.standard_normal(500), rng.standard_t(3, 500), rng.integers(0, 2, 500), rng.poisson(2, 500)]
+    )
+    basis = Basis.fit(Z)
+    side = SideFunctions.fit(Z, basis)
+    new = np.vstack([Z, 3 * Z[:50]])
+    found = side.evaluate(new)
+    np.testing.assert_allclose(found[:2], basis.evaluate(new)[:2], rtol=1e-5, atol=1e-5)
+    step = np.asarray(Z > np.median(Z, axis=0), dtype=float)
+    present = side.present()
+    assert present[2].tolist() == [True, True, False, True]  # of two values the step says what the line does
+    wanted = (step - step.mean(axis=0)) / step.std(axis=0)
+    np.testing.assert_allclose(found[2, :500, [0, 1, 3]], wanted.T[[0, 1, 3]], rtol=1e-5, atol=1e-5)
+    assert not found[2, :, 2].any()

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from grip2.engine.basis_values import mean_products, orthonormal_values, placed_values, raw_values
+from grip2.engine.basis_values import mean_products, orthonormal_values, placed_values, raw_values, side_values
 
 FUNCTIONS = 6  # the column itself, V, S, tails, low step, high step
 CURVED = 3  # the first three: what the lasso on curves uses
@@ -108,9 +108,16 @@ class SideFunctions(NamedTuple):
 
     def evaluate(self, Z: np.ndarray) -> np.ndarray:
         """(sides, rows, columns) single precision, at any rows of the same columns."""
-        found = np.empty((SIDES, *Z.shape), np.float32)
-        found[:2] = self.basis.evaluate(Z, np.float32)
-        found[2] = ((Z > self.basis.knots[1]) - self.step_centre) * self.step_unit
+        basis, found = self.basis, np.empty((SIDES, *Z.shape), np.float32)
+        side_values(
+            np.ascontiguousarray(Z),
+            np.ascontiguousarray(basis.knots[1]),
+            np.ascontiguousarray(basis.span),
+            np.concatenate([basis.centre, self.step_centre[None]]),
+            np.ascontiguousarray(basis.on[1, 0]),
+            np.concatenate([basis.unit, self.step_unit[None]]),
+            found,
+        )
         return found
 
 
