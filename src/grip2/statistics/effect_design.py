@@ -165,13 +165,14 @@ def _promising(
 
 
 def _add_products(raw: np.ndarray, values: np.ndarray, old: int) -> None:
-    """Add the products of all columns with those after the old ones."""
+    """Add the products of all columns with those after the old ones; each pair of columns once, or more often."""
     if raw.size * len(values) < _SHARED_WORK:
         raw += values.T @ values[:, old:]
         return
 
     def add(columns: slice) -> None:
-        raw[:, columns] += values.T @ values[:, old:][:, columns]
+        rows = slice(0, old + columns.stop)
+        raw[rows, columns] += values[:, rows].T @ values[:, old:][:, columns]
 
     width = max(1, -(-raw.shape[1] // _COLUMN_SHARES))
     shared_among_threads(add, [slice(start, start + width) for start in range(0, raw.shape[1], width)])
