@@ -18,6 +18,7 @@ from grip2.engine.effect_sweeps import EffectState, EffectSums, EffectTerms, Pri
 from grip2.statistics.basis import FUNCTIONS
 from grip2.statistics.effect_model import SETS, EffectModel
 from grip2.statistics.effect_moves import EffectMoves, log_density
+from grip2.statistics.effect_start import greedy_state
 from grip2.statistics.pair_screen import PRODUCTS_OF_KIND
 
 SWEEPS_PER_ROUND = 4  # between two draws of noise, effect variances and shares
@@ -127,6 +128,7 @@ class Chain:
     state: EffectState = field(init=False)
     noise: float = field(init=False, default=1.0)
     rounds: int = field(init=False, default=0)  # so far
+    tempered: bool = field(init=False, default=True)  # in its burn-in
     variances: np.ndarray = field(init=False)
     shares: np.ndarray = field(
         init=False
@@ -150,17 +152,28 @@ class Chain:
         self.pair_share = 1.0 / max(2, self.all_pairs)
         self.kind_shares = PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum()
 
+    def begin_greedily(self) -> Chain:
+        """Begin where a greedy search ends, not with nothing; tempering would only lead away from there."""
+        found = greedy_state(self.terms, self.n)
+        if found.acting.any():
+            self.state, self.tempered = found, False
+            shares, pair_share = self.shares.copy(), self.pair_share
+            self._draw_fixed()
+            # What acts beside the strongest terms is not known yet: how often terms act stays as it is before any data.
+            self.shares, self.pair_share = shares, pair_share
+        return self
+
     def run(self, rounds: int, burn_in: int) -> Draws:
         """So many rounds of several sweeps, the first of which are discarded."""
         self.warm_up(burn_in)
         return self.collect(rounds - burn_in)
 
     def warm_up(self, rounds: int, after_round: Callable[[], None] = lambda: None) -> Chain:
-        """Rounds that are discarded: from few rows to all of them, in the first three quarters."""
+        """Rounds that are discarded: from few rows to all of them, in the first three quarters, or of all rows."""
         self.noise = self.noise_model.draw(self.terms, self.state, self.rng)
         for k in range(rounds):
             left = max(0.0, 1.0 - k / max(1.0, 0.75 * rounds))
-            self._round(min(1.0, TEMPERED_ROWS / self.n) ** left)
+            self._round(min(1.0, TEMPERED_ROWS / self.n) ** left if self.tempered else 1.0)
             after_round()
         self.moves.collapse(self.state, self.prior(), self.rng, LAST_OF_WARM_UP)
         return self

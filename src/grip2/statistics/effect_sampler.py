@@ -1,8 +1,9 @@
 """The sampler of `EffectPosterior`: several chains on one model of a table, for one or several responses.
 
 Exact up to Monte Carlo error for the model (`grip2.engine.effect_sweeps` has its prior), which is approximate for any real
-table, and for the pairs that were screened (`grip2.statistics.effect_model`). Chains begin without effects and, for long
-tables, with a tempered likelihood; where they end in different modes, probabilities are averages over chains.
+table, and for the pairs that were screened (`grip2.statistics.effect_model`). Half of the chains begin without effects and, for
+long tables, with a tempered likelihood, half at what a greedy search finds; where they end in different modes, probabilities are
+averages over chains.
 """
 
 from __future__ import annotations
@@ -221,6 +222,8 @@ def posterior_of(
     runs = [
         Chain.of(model, response, noise(response), own) for response in range(responses) for own in rng.spawn(chains)
     ]
+    for run in runs[::2]:  # every other chain; the rest begin with nothing
+        run.begin_greedily()
     burn_in = int(BURN_IN * rounds)
     after_round = counted_progress(progress, len(runs) * (burn_in + max(1, rounds - burn_in)))
     shared_among_threads(lambda chain: chain.warm_up(burn_in, after_round), runs)
@@ -257,5 +260,5 @@ def _resample(chains: Sequence[Chain], rng: np.random.Generator) -> None:
 
 def _first_look(model: EffectModel, Z: np.ndarray, response: int, rng: np.random.Generator) -> np.ndarray:
     """(rows,) prediction of a short chain, for the screening of pairs; labels are taken for measurements."""
-    chain = Chain.of(model, response, MeasurementNoise(len(Z)), rng)
+    chain = Chain.of(model, response, MeasurementNoise(len(Z)), rng).begin_greedily()
     return model.prediction(Z, chain.run(SCREENING_ROUNDS, SCREENING_ROUNDS // 2).effects)
