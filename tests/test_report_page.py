@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 from grip2 import KnockoffSelector
 from grip2.report.html import selection_page
@@ -44,7 +45,13 @@ def test_statistics_of_one_model_have_no_shares():
         assert "Where the signal lies" not in page(statistic)
 
 
-def test_settings_and_what_was_chosen_are_listed():
+@pytest.fixture
+def always_trained(monkeypatch):
+    """Networks are trained also where their rehearsal explains next to nothing."""
+    monkeypatch.setattr("grip2.statistics.staged._PreparedStages.without_training", lambda self: None)
+
+
+def test_settings_and_what_was_chosen_are_listed(always_trained):
     text = page(Staged(network=GRIP2(**SMALL)))
     for row in (
         "training.block_size",
@@ -55,7 +62,7 @@ def test_settings_and_what_was_chosen_are_listed():
         assert f"<td>{row}</td>" in text
 
 
-def test_what_the_network_learned_is_told():
+def test_what_the_network_learned_is_told(always_trained):
     residual, whole = (page(Staged(network=GRIP2(**SMALL), target=target)) for target in ("residual", "response"))
     for sentence, where in (
         ("any signal in what is left", residual),

@@ -42,8 +42,10 @@ class ParquetTable:
 
 
 def is_parquet(path: Path) -> bool:
-    """Is it a Parquet file, or a folder that may hold some?"""
-    return path.is_dir() or path.suffix.lower() in ENDINGS
+    """Is it a Parquet file, or a folder that holds some?"""
+    if path.is_dir():
+        return any(file.suffix.lower() in ENDINGS for file in path.iterdir())
+    return path.suffix.lower() in ENDINGS
 
 
 def open_parquet(path: Path) -> ParquetTable:

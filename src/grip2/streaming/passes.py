@@ -61,13 +61,23 @@ def _reduced(
     spans = source.spans
     waiting: deque[Future[Found]] = deque()
     total: Found | None = None
+
+    def submitted(span: Span) -> Future[Found]:
+        return executor.submit(_alone, work.for_span(span), source, span)
+
     try:
-        for k in range(len(spans)):
+        for k, span in enumerate(spans):
             while len(waiting) < ahead and k + len(waiting) < len(spans):
-                span = spans[k + len(waiting)]
-                waiting.append(executor.submit(_alone, work.for_span(span), source, span))
+                waiting.append(submitted(spans[k + len(waiting)]))
             with stopping.at_once():
-                found = waiting.popleft().result()
+                try:
+                    found = waiting.popleft().result()
+                except CancelledError:  # nobody is left to ask again
+                    raise
+                except Exception:
+                    # Sums may be lost with the worker that holds them, while they are fetched. A fault of the work itself
+                    # comes again.
+                    found = submitted(span).result()
             if total is None:
                 total = found
             else:
