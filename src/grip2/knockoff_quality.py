@@ -16,15 +16,22 @@ LIMITING_CORRELATION, MOST_LIMITING = 0.8, 20
 
 
 def knockoff_quality(
-    sampler: KnockoffSampler, copies: int, *, units: Units, names: Sequence[str], judged: bool
+    sampler: KnockoffSampler,
+    copies: int,
+    *,
+    units: Units,
+    names: Sequence[str],
+    judged: bool,
+    lines_only: bool = False,
 ) -> KnockoffQuality:
     """From the sampler's own ``1 - S_jj / Sigma_jj``, in the space where it works; nothing is drawn.
 
-    ``judged``: may responses be simulated on these rows? Where rows belong together they say nothing.
+    ``judged``: may responses be simulated on these rows? Where rows belong together they say nothing. ``lines_only``: does the
+    statistic see straight lines only?
     """
     correlation = sampler.own_correlation(copies)
     of_units = np.bincount(units.of_column, weights=correlation, minlength=len(units)) / units.sizes
-    verdict = sampler.verdict() if judged else None
+    verdict = sampler.verdict(lines_only=lines_only) if judged else None
     return KnockoffQuality(
         sampler=type(sampler).__name__,
         mean_correlation=float(correlation.mean()),

@@ -475,7 +475,9 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         evidence = Evidence.of(importances, offset=self.offset)
         decision = evidence.decide(self.fdr)
         names, units = self.units_.names, self.units_.units
-        quality = knockoff_quality(sampler, copies, units=units, names=names, judged=rows is None)
+        quality = knockoff_quality(
+            sampler, copies, units=units, names=names, judged=rows is None, lines_only=statistic.lines_only
+        )
         seed, added = self.random_state, len(response) - self.n_rows_
         return SelectionResult(
             feature_names=names,

@@ -208,10 +208,9 @@ class AutomaticKnockoffs(KnockoffSampler):
         """(p,) correlation of every column with its own knockoff, as the chosen sampler has it."""
         return self.chosen_.own_correlation(copies)
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self, *, lines_only: bool = False) -> Verdict | None:
         """What simulated responses say about the chosen sampler; None where the table was not judged."""
-        judged = [each for each in self.candidates_ if each.sampler is self.chosen_]
-        return verdict_of_harm(judged[0].harm) if judged else None
+        return None if self.harm_ is None else verdict_of_harm(self.harm_, lines_only=lines_only)
 
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""

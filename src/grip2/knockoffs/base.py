@@ -96,8 +96,11 @@ class KnockoffSampler(BaseEstimator, ABC):
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""
 
-    def verdict(self) -> Verdict | None:
-        """What responses simulated on the rows of ``fit`` say about these knockoffs; None: not examined."""
+    def verdict(self, *, lines_only: bool = False) -> Verdict | None:
+        """What responses simulated on the rows of ``fit`` say about these knockoffs; None: not examined.
+
+        ``lines_only``: for a statistic that sees straight lines only.
+        """
         return None
 
     @property

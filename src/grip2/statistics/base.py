@@ -42,6 +42,8 @@ class Statistic(BaseEstimator, ABC):
     # True for statistics that see the data only through Z'Z and Z'y, Z the table of all members: the fixed-X guarantee
     # needs it.
     gram_based: ClassVar[bool] = False
+    # True for statistics that model straight lines only: what curved effects leave can mislead them (`grip2.knockoffs.harm`).
+    lines_only: ClassVar[bool] = False
     # True for statistics that gain from scoring several knockoff draws, or members of an ensemble, in one call.
     batches_draws: ClassVar[bool] = False
     # Time that one draw takes, where fitting knockoffs takes 1: a rough guess, for the progress bar.

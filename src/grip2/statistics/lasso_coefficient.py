@@ -42,6 +42,7 @@ class LassoCoefficient(Statistic):
     """
 
     compared_with_lasso: ClassVar[bool] = False
+    lines_only: ClassVar[bool] = True
 
     def __init__(self, folds: int = 5, *, n_lambdas: int = 100, ratio: float = 1e-3) -> None:
         self.folds = folds

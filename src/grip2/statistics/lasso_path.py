@@ -64,6 +64,7 @@ class LassoPath(Statistic):
     """
 
     gram_based = True
+    lines_only = True
 
     def __init__(self, method: str = "auto", *, n_lambdas: int = 200, ratio: float = 1e-3) -> None:
         self.method = method
