@@ -23,15 +23,16 @@ def knockoff_quality(
     names: Sequence[str],
     judged: bool,
     lines_only: bool = False,
+    explained: float | None = None,
 ) -> KnockoffQuality:
     """From the sampler's own ``1 - S_jj / Sigma_jj``, in the space where it works; nothing is drawn.
 
     ``judged``: may responses be simulated on these rows? Where rows belong together they say nothing. ``lines_only``: does the
-    statistic see straight lines only?
+    statistic see straight lines only? ``explained``: the share of the response that it explains on held-out rows, if known.
     """
     correlation = sampler.own_correlation(copies)
     of_units = np.bincount(units.of_column, weights=correlation, minlength=len(units)) / units.sizes
-    verdict = sampler.verdict(lines_only=lines_only) if judged else None
+    verdict = sampler.verdict(lines_only=lines_only, explained=explained) if judged else None
     return KnockoffQuality(
         sampler=type(sampler).__name__,
         mean_correlation=float(correlation.mean()),

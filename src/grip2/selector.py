@@ -475,8 +475,15 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         evidence = Evidence.of(importances, offset=self.offset)
         decision = evidence.decide(self.fdr)
         names, units = self.units_.names, self.units_.units
+        explained = max((stage.held_out_share for stage in importances[0].facts.stages), default=None)
         quality = knockoff_quality(
-            sampler, copies, units=units, names=names, judged=rows is None, lines_only=statistic.lines_only
+            sampler,
+            copies,
+            units=units,
+            names=names,
+            judged=rows is None,
+            lines_only=statistic.lines_only,
+            explained=explained,
         )
         seed, added = self.random_state, len(response) - self.n_rows_
         return SelectionResult(
@@ -499,7 +506,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
                 own_correlation=quality.mean_correlation,
                 correlations=quality.unit_correlations,
                 names=names,
-                explained=max((stage.held_out_share for stage in importances[0].facts.stages), default=None),
+                explained=explained,
             ),
             assumptions=tuple(
                 assumptions_behind(

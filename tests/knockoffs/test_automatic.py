@@ -51,6 +51,32 @@ def test_statistics_of_straight_lines_are_judged_by_even_effects_too():
     assert len(verdict_of_harm(within, lines_only=True).reasons) == 1
 
 
+def test_strong_effects_decide_where_much_is_explained():
+    """They are told where little is, or where nobody knows; and a table of 20 columns that are one but for a hundredth of noise
+    has copula knockoffs, shrunk to an eigenvalue of 0.01, that only strong effects reveal: seen 0.5 and 0.6.
+    """
+    within = harm_of(0.05)
+    of_strong = tuple(SimulatedRate("strong", level, 0.5, 0.02, 1.0, 0.1, 0.9) for level in LEVELS)
+    harm = replace(within, rates=(*within.without_strong().rates, *of_strong))
+    verdicts = {share: verdict_of_harm(harm, explained=share) for share in (None, 0.3, 0.8)}
+    assert [verdict.verdict for verdict in verdicts.values()] == ["usable", "usable", "do not trust"]
+    assert "explain nearly all of the response" in verdicts[None].reasons[1]
+    assert "Here 30% of the response is explained." in verdicts[0.3].reasons[1]
+    assert "next to nothing unexplained" in verdicts[0.8].reasons[0]
+    rng = RNG(8)
+    steps = rng.standard_normal((400, 20)) * np.r_[1.0, [0.05] * 19]
+    X = np.cumsum(steps, axis=1)
+    shrunk, unshrunk = (CopulaKnockoffs(shrinkage=rule).fit(X) for rule in ("least", "numerical"))
+    assert shrunk.shrinkage_ > unshrunk.shrinkage_
+    rates = {}
+    for sampler in (shrunk, unshrunk):
+        harm = predict_harm(X, [sampler.sample(X, rng=rng, copies=5)], units=Units.single(20), rng=rng)
+        assert not harm.without_strong().exceeds_level()
+        rates[sampler.shrinkage] = [rate for rate in harm.rates if rate.family == "strong"]
+    assert all(rate.fdr - 4 * rate.fdr_error > rate.level for rate in rates["least"])
+    assert all(rate.fdr - 4 * rate.fdr_error <= rate.level for rate in rates["numerical"])
+
+
 def test_even_effects_mislead_a_lasso_on_lines_where_knockoffs_miss_the_curve():
     """Every second column is a noisy square of the one before it, which Gaussian knockoffs of matched moments do not know.
 
@@ -180,7 +206,8 @@ def test_simulated_rates_of_exact_and_of_broken_knockoffs():
     harm = predict_harm(X, draws, units=Units.single(30), rng=rng, responses=600)
     assert all(rate.fdr <= rate.level + 4 * rate.fdr_error + 0.02 for rate in harm.rates)
     assert all(0.6 < rate.excess < 1.5 for rate in harm.rates)
-    assert {rate.family: rate.power > 0.8 for rate in harm.rates} == {"linear": True, "even": True, "products": False}
+    strong = {rate.family: rate.power > 0.8 for rate in harm.rates}
+    assert strong == {"linear": True, "even": True, "products": False, "strong": True}
     assert not harm.exceeds_level()
     shuffled = [copies[:, rng.permutation(600)] for copies in draws]
     assert predict_harm(X, shuffled, units=Units.single(30), rng=rng).exceeds_level()

@@ -292,7 +292,7 @@ def test_assumptions_say_exact_and_estimated():
         ({"discrete": "maybe"}, "discrete must be 'latent', 'ranks' or 'interpolate'"),
         ({"extra_shrinkage": -0.1}, "extra_shrinkage must be in"),
         ({"clip": 0.7}, "clip must be in"),
-        ({"shrinkage": "none"}, "shrinkage must be 'least' or 'ledoit_wolf', got 'none'"),
+        ({"shrinkage": "none"}, "shrinkage must be one of 'least', 'numerical', 'ledoit_wolf', got 'none'"),
         ({"s": "best"}, "s must be one of"),
     ],
 )

@@ -183,7 +183,7 @@ def test_a_block_boundary_leaves_no_trace(monkeypatch, copies):
         ({"mean": np.array([0.0, np.nan, 0.0, 0.0])}, "mean must hold finite numbers"),
         ({"covariance": np.eye(4) + np.eye(4, k=1) / 2}, "covariance: must be symmetric"),
         ({"s": "best"}, "s must be one of"),
-        ({"shrinkage": "none"}, "shrinkage must be 'least' or 'ledoit_wolf', got 'none'"),
+        ({"shrinkage": "none"}, "shrinkage must be one of 'least', 'numerical', 'ledoit_wolf', got 'none'"),
     ],
 )
 def test_errors_say_what_to_do(settings, message):

@@ -72,7 +72,7 @@ def run(
 
 def _simulated(harm: Harm) -> Table:
     table = Table(
-        title=f"{harm.responses} simulated responses with as much noise as signal, {harm.copies} copies",
+        title=f"{harm.responses} simulated responses, {harm.copies} copies; strong: a hundredth of noise, else as much as signal",
         title_justify="left",
     )
     table.add_column("effects")

@@ -1,7 +1,8 @@
 """`AutomaticKnockoffs`: the sampler that does the least harm on a table, chosen from X alone.
 
 Copula knockoffs come first. If no simulated false discovery rate (`grip2.knockoffs.harm`) is above its target by more than a
-standard error, they are taken, and nothing else is fitted. Otherwise other samplers are fitted and judged in the same way. The
+standard error, they are taken, and nothing else is fitted. Otherwise other samplers are fitted and judged in the same way:
+sequential knockoffs, and copula knockoffs with more shrinkage (few rows) or less (columns that nearly determine each other). The
 choice is stricter than the verdict: real statistics see more than the lasso of the simulation, and exceed its rates by some
 0.03 on the tables on which both were compared. The random numbers of the judgement are the same in every fit, so one table
 always gets one choice.
@@ -32,7 +33,7 @@ _ROWS = 20_000
 # Wider tables are not judged (the first number), and no other samplers are fitted to them (the second).
 _WIDEST, _WIDEST_COMPARED = 2_000, 500
 # Simulated responses: a quick look, and as many as a decision against a sampler needs.
-_QUICK, _THOROUGH = 90, 240
+_QUICK, _THOROUGH = 120, 320
 _FDR_OF_COPIES = 0.1  # copies are as many as the selector draws at this rate
 _SAME_ACCURACY = 0.05  # classifiers whose accuracies are closer than this are equally good
 # Shares of the time that a choice takes, for the progress bar: the fit of copula knockoffs, the quick look at them, and what
@@ -137,7 +138,7 @@ class AutomaticKnockoffs(KnockoffSampler):
         drawn = judge.draw(copula, 0)
         harm = judge.quick(drawn, for_quick)
         compared = X.shape[1] <= _WIDEST_COMPARED
-        wanted = self._wanted(X) if compared else []
+        wanted = self._wanted(X, copula) if compared else []
         parts = split_progress(for_others, *[1_000] * (1 + len(wanted)))
         first = Candidate("copula", copula, harm)
         if harm.exceeds_target():
@@ -164,9 +165,11 @@ class AutomaticKnockoffs(KnockoffSampler):
         reason = f"{best.label.capitalize()} knockoffs: simulated false discovery rates are {best.rates()}"
         return best.sampler, f"{reason}; {rest}." if rest else f"{reason}.", tuple(candidates)
 
-    def _wanted(self, X: np.ndarray) -> list[tuple[str, str, dict[str, Any]]]:
+    def _wanted(self, X: np.ndarray, copula: KnockoffSampler) -> list[tuple[str, str, dict[str, Any]]]:
         """The other samplers for this table: labels, names and settings."""
         wanted: list[tuple[str, str, dict[str, Any]]] = [("sequential", "sequential", {})]
+        if copula.shrinkage_:
+            wanted.append(("less shrunk copula", "copula", {"s": self.s, "shrinkage": "numerical"}))
         if len(X) < 2 * X.shape[1]:
             wanted += [
                 (f"copula (extra shrinkage {extra:g})", "copula", {"s": self.s, "extra_shrinkage": extra})
@@ -208,9 +211,9 @@ class AutomaticKnockoffs(KnockoffSampler):
         """(p,) correlation of every column with its own knockoff, as the chosen sampler has it."""
         return self.chosen_.own_correlation(copies)
 
-    def verdict(self, *, lines_only: bool = False) -> Verdict | None:
+    def verdict(self, *, lines_only: bool = False, explained: float | None = None) -> Verdict | None:
         """What simulated responses say about the chosen sampler; None where the table was not judged."""
-        return None if self.harm_ is None else verdict_of_harm(self.harm_, lines_only=lines_only)
+        return None if self.harm_ is None else verdict_of_harm(self.harm_, lines_only=lines_only, explained=explained)
 
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""

@@ -74,6 +74,9 @@ class KnockoffSampler(BaseEstimator, ABC):
     covariance_: np.ndarray
     n_features_in_: int
     units_: Units
+    shrinkage_: float | None = (
+        None  # weight on zero correlation in an estimated covariance, None where none was estimated
+    )
 
     # State after construction; ``_remember_columns`` changes both.
     _fitted: bool = False
@@ -96,10 +99,11 @@ class KnockoffSampler(BaseEstimator, ABC):
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""
 
-    def verdict(self, *, lines_only: bool = False) -> Verdict | None:
+    def verdict(self, *, lines_only: bool = False, explained: float | None = None) -> Verdict | None:
         """What responses simulated on the rows of ``fit`` say about these knockoffs; None: not examined.
 
-        ``lines_only``: for a statistic that sees straight lines only.
+        ``lines_only``: for a statistic that sees straight lines only. ``explained``: the share of the response that is explained
+        on held-out rows, None if it is not known.
         """
         return None
 

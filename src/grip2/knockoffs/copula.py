@@ -78,11 +78,14 @@ class CopulaKnockoffs(JointCopiesSampler):
           between the observed ones.
     clip : float
         Ranks are clipped to [clip, 1 - clip] before the probit transform (appendix B.2).
-    shrinkage : {"least", "ledoit_wolf"}
+    shrinkage : {"least", "numerical", "ledoit_wolf"}
         How the correlations of the scores are shrunk.
 
         - "least": just enough to keep their smallest eigenvalue at 0.01, usually not at all; with fewer than 2p rows the
           paper's rule is used instead.
+        - "numerical": only as much as computations need, to a smallest eigenvalue of 1e-6; with fewer than 2p rows Ledoit-Wolf
+          without ``extra_shrinkage``. For columns that nearly determine each other, such as spectra: the knockoffs of "least"
+          are too independent there, which strong effects reveal.
         - "ledoit_wolf": the paper's rule (Ledoit-Wolf plus ``extra_shrinkage``) for any number of rows. It loses control
           of the false discovery rate where null features are correlated with strong features whose effects share a sign.
 
@@ -130,6 +133,7 @@ class CopulaKnockoffs(JointCopiesSampler):
     _precision: np.ndarray | None = None
     _wide: bool = False
     column_fit_: ColumnFit | None = None
+    shrinkage_: float
 
     def __init__(
         self,
@@ -244,7 +248,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         Sigma, self.shrinkage_ = shrink_by(self.shrinkage, unit, self.extra_shrinkage)
         Sigma = np.asarray(Sigma * root[:, None] * root)
         self.column_fit_ = None
-        if self.shrinkage == "least" and len(X) >= 2 * X.shape[1] and self._in_cells().sum() > 1:
+        if self.shrinkage != "ledoit_wolf" and len(X) >= 2 * X.shape[1] and self._in_cells().sum() > 1:
             Sigma = self._matched(Sigma, X)
         if not self._categories:
             return Sigma

@@ -12,9 +12,9 @@ from grip2.errors import Grip2Error
 from grip2.knockoffs.base import NumericalRepairWarning, as_matrix, column_list, refuse_constant, row_blocks
 from grip2.knockoffs.s_matrix._scale import correlation_scale, lift, smallest_eigenvalue
 
-SHRINKAGE = ("least", "ledoit_wolf")
-# "least" shrinks until the smallest eigenvalue of the correlation matrix is at least this.
-FLOOR = 0.01
+SHRINKAGE = ("least", "numerical", "ledoit_wolf")
+# "least" shrinks until the smallest eigenvalue of the correlation matrix is at least this; "numerical" until it is the second.
+FLOOR, NUMERICAL_FLOOR = 0.01, 1e-6
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,17 @@ def with_block(Sigma: np.ndarray, columns: np.ndarray, block: np.ndarray) -> np.
 def shrink_by(rule: str, moments: Scatter, extra: float = 0.0) -> tuple[np.ndarray, float]:
     """The covariance shrunk as a sampler's parameter ``shrinkage`` asks, and the weight on the target.
 
-    With fewer than 2p rows "least" uses Ledoit-Wolf: the correlation matrix is then singular or nearly so, and raising its
-    smallest eigenvalue alone would leave mostly noise.
+    With fewer than 2p rows all rules use Ledoit-Wolf, "numerical" without ``extra``: the correlation matrix is then singular
+    or nearly so, and raising its smallest eigenvalue alone would leave mostly noise.
     """
-    if rule == "least" and moments.n >= 2 * len(moments.mean):
-        return shrink_least(moments)
-    return shrink(moments, extra)
+    if rule != "ledoit_wolf" and moments.n >= 2 * len(moments.mean):
+        return shrink_least(moments, FLOOR if rule == "least" else NUMERICAL_FLOOR)
+    return shrink(moments, 0.0 if rule == "numerical" else extra)
 
 
 def check_shrinkage(rule: object, who: str) -> None:
     if rule not in SHRINKAGE:
-        raise Grip2Error(f"{who}: shrinkage must be {' or '.join(map(repr, SHRINKAGE))}, got {rule!r}.")
+        raise Grip2Error(f"{who}: shrinkage must be one of {', '.join(map(repr, SHRINKAGE))}, got {rule!r}.")
 
 
 def shrinkage_sentence(weight: float) -> str:

@@ -40,11 +40,12 @@ class GaussianKnockoffs(JointCopiesSampler):
     s : {"mvr", "maxent", "sdp", "equi"} or array
         The solver that chooses S, or its values in the units of the covariance: the diagonal, or with groups the
         block-diagonal matrix.
-    shrinkage : {"least", "ledoit_wolf"}
+    shrinkage : {"least", "numerical", "ledoit_wolf"}
         How an estimated covariance is shrunk toward zero correlation, on the correlation scale.
 
         - "least": just enough to keep the smallest eigenvalue of the correlation matrix at 0.01, usually not at all; with
           fewer than 2p rows Ledoit-Wolf is used instead.
+        - "numerical": only as much as computations need, to 1e-6, for columns that nearly determine each other.
         - "ledoit_wolf": Ledoit-Wolf for any number of rows. It loses control of the false discovery rate where null
           features are correlated with strong features whose effects share a sign.
 

@@ -2,13 +2,16 @@
 
 A test of exchangeability says whether knockoffs are wrong, not whether it matters: with many rows it detects errors too small
 to harm any selection. Here the harm itself is measured. Responses with a known truth are simulated on the columns of X: a few
-units at random have effects, with as much noise as signal. A lasso on lines and bends of the columns scores all members of all
+units at random have effects. A lasso on lines and bends of the columns scores all members of all
 units, the knockoff filter selects, and the false discoveries are counted. The response of the user is never looked at.
 
-Effects are straight, even, or products of two units. The lasso cannot explain products: what is left of them finds null units
-that depend on the true ones in ways that the knockoffs do not share. For the same reason a statistic that sees straight lines
-only, such as the lasso coefficient difference, may exceed the level where effects are even and a model of curves keeps it: even
-effects are also scored by a lasso on lines alone (``lines_only``), and the verdict on such a statistic rests on both.
+Effects are straight, even, or products of two units, with as much noise as signal; or straight and strong, with a hundredth of
+it. The lasso cannot explain products: what is left of them finds null units that depend on the true ones in ways that the
+knockoffs do not share. For the same reason a statistic that sees straight lines only, such as the lasso coefficient difference,
+may exceed the level where effects are even and a model of curves keeps it: even effects are also scored by a lasso on lines
+alone (``lines_only``), and the verdict on such a statistic rests on both. Strong effects reveal small errors: if a column is
+nearly a function of the others and its knockoff is not, as after correlations were shrunk, null columns beat their knockoffs
+wherever noise does not hide it.
 
 Two numbers come out for each kind of effect and each target rate. ``fdr`` is the mean share of false discoveries in the
 simulated selections. ``excess`` also speaks where selections are empty: among the null units with the largest ``|W|``, as many
@@ -38,9 +41,11 @@ from grip2.units import Layout, Units
 LEVELS = (0.1, 0.2)
 # Largest false discovery rate that is called kept, at each of them.
 KEPT = {0.1: 0.12, 0.2: 0.23}
-BENT = "even"
-FAMILIES = ("linear", BENT, "products")
-RESPONSES = 300
+BENT, STRONG = "even", "strong"
+FAMILIES = ("linear", BENT, "products", STRONG)
+# Variance of the signal over that of the noise. Strong effects are straight ones that leave next to nothing unexplained.
+SIGNAL_TO_NOISE = {"linear": 1.0, BENT: 1.0, "products": 1.0, STRONG: 100.0}
+RESPONSES = 400
 FEWEST_ROWS, FEWEST_UNITS = 30, 5
 # Units with an effect: a fifth of all, but no more than this.
 MOST_TRUE = 20
@@ -91,6 +96,10 @@ class Harm:
     def power(self) -> float:
         """Mean power over all kinds of effects and target rates."""
         return float(np.mean([rate.power for rate in self.rates]))
+
+    def without_strong(self) -> Harm:
+        """Without the rates of effects that leave next to nothing unexplained."""
+        return replace(self, rates=tuple(rate for rate in self.rates if rate.family != STRONG))
 
     def for_lines_only(self) -> Harm:
         """What statistics that see straight lines only are to expect."""
@@ -224,10 +233,10 @@ def _simulated(
     for b in range(responses):
         turn, kind = divmod(b, len(FAMILIES))
         penalty = turn % len(_PENALTIES)  # one for a response: in turn, so that both see all kinds of responses
-        W = _contrasts(curves.coefficients(b)[:, penalty], order, layout)
+        W = _contrasts(curves.coefficients(b, FAMILIES[kind])[:, penalty], order, layout)
         on_lines = None
         if FAMILIES[kind] == BENT:
-            W_of_lines = _contrasts(only_lines.coefficients(turn)[:, penalty], order[straight], layout)
+            W_of_lines = _contrasts(only_lines.coefficients(turn, BENT)[:, penalty], order[straight], layout)
             on_lines = {level: _counts(W_of_lines, truth[b], level, n_copies) for level in LEVELS}
         yield _Response(FAMILIES[kind], {level: _counts(W, truth[b], level, n_copies) for level in LEVELS}, on_lines)
 
@@ -247,22 +256,22 @@ class _Lasso:
     Y: np.ndarray  # (responses, n)
     gram: np.ndarray
     cross: np.ndarray  # (responses, columns)
-    penalties: np.ndarray
+    penalties: np.ndarray  # for noise of variance 1
 
     @classmethod
     def of(cls, Z: np.ndarray, Y: np.ndarray) -> _Lasso:
-        noise = np.sqrt(0.5)  # of a standardised response with as much noise as signal
-        penalties = np.array(_PENALTIES) * noise * np.sqrt(2 * np.log(Z.shape[1]) / len(Z))
+        penalties = np.array(_PENALTIES) * np.sqrt(2 * np.log(Z.shape[1]) / len(Z))
         return cls(Z, Y, Z.T @ Z, Y @ Z, penalties)
 
-    def coefficients(self, response: int) -> np.ndarray:
+    def coefficients(self, response: int, family: str) -> np.ndarray:
         """(columns, penalties)"""
+        noise = np.sqrt(1.0 / (1.0 + SIGNAL_TO_NOISE[family]))  # of a standardised response
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = lasso_path(
                 self.Z,
                 self.Y[response],
-                alphas=self.penalties,
+                alphas=noise * self.penalties,
                 precompute=self.gram,
                 Xy=self.cross[response],
                 tol=1e-3,
@@ -291,7 +300,8 @@ def _responses(
             if n_true % 2:  # one is left without a partner
                 truth[b, chosen[-1]] = False
         signal = rng.choice([-1.0, 1.0], len(effects)) @ effects
-        Y[b] = standardise(standardise(signal) + rng.standard_normal(n))
+        noise = rng.standard_normal(n) / np.sqrt(SIGNAL_TO_NOISE[family])
+        Y[b] = standardise(standardise(signal) + noise)
     return Y, truth
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from grip2.knockoffs.base import Verdict
 from grip2.knockoffs.diagnostic_tests import DiagnosticTest
 from grip2.knockoffs.exchangeability import Pairs
-from grip2.knockoffs.harm import KEPT, LEVELS, Harm
+from grip2.knockoffs.harm import KEPT, LEVELS, STRONG, Harm, SimulatedRate
 
 GOOD, USABLE, DO_NOT_TRUST = "good", "usable", "do not trust"
 LOW_POWER_CORRELATION = 0.95
@@ -26,29 +26,55 @@ _TOO_FEW_ROWS = 0.5
 # A moment that is off by so much (in standard deviations or correlation units) is wrong whatever simulations say; with fewer
 # than 2p rows shrinkage explains it.
 _GROSS = {"mean": 0.3, "covariance": 0.3, "cross-covariance": 0.3}
-_EFFECTS = {"linear": "straight effects", "even": "even effects such as |x|", "products": "products of features"}
+_EFFECTS = {
+    "linear": "straight effects",
+    "even": "even effects such as |x|",
+    "products": "products of features",
+    STRONG: "effects that leave next to nothing unexplained",
+}
+# Strong effects decide where a larger share of the response than this is explained on held-out rows.
+EXPLAINED = 0.5
 
 
-def verdict_of_harm(harm: Harm, *, lines_only: bool = False) -> Verdict:
+def verdict_of_harm(harm: Harm, *, lines_only: bool = False, explained: float | None = None) -> Verdict:
     """The verdict of simulated responses alone, as ``select`` prints it.
 
     ``lines_only``: for a statistic that sees straight lines only, which even effects may mislead where they mislead no other.
+    ``explained``: the share of the response that is explained on held-out rows, None if it is not known. Effects that leave next
+    to nothing unexplained decide where more than half is explained; otherwise what they would do is told.
     """
-    judged = harm.for_lines_only() if lines_only else harm
+    strong = explained is not None and explained > EXPLAINED
+    judged = harm if strong else harm.without_strong()
+    judged = judged.for_lines_only() if lines_only else judged
     bad = judged.exceeds_level()
     above = judged.exceeds_level(0.0)
     reasons = [_rates_sentence(judged, bad, above)]
-    if not bad and harm.for_lines_only().exceeds_level():
+    if not bad and not lines_only and harm.for_lines_only().without_strong().exceeds_level():
         reasons.append(_lines_sentence(harm))
+    if not bad and not strong and harm.exceeds_level():
+        above = True
+        reasons.append(_strong_sentence(harm, explained))
     return Verdict(DO_NOT_TRUST if bad else USABLE if above else GOOD, tuple(reasons))
 
 
 def _lines_sentence(harm: Harm) -> str:
-    rates = " and ".join(f"{rate.fdr:.2f} at fdr {rate.level:g}" for rate in harm.lines_only)
     return (
         "A statistic that sees straight lines only, such as lcd, is not covered by this: where effects are even it has a rate "
-        f"of {rates} on these knockoffs."
+        f"of {_rates(harm.lines_only)} on these knockoffs."
     )
+
+
+def _strong_sentence(harm: Harm, explained: float | None) -> str:
+    known = "" if explained is None else f" Here {explained:.0%} of the response is explained."
+    return (
+        "The level would not be kept where the columns explain nearly all of the response: effects with a hundredth of noise "
+        f"have a rate of {_rates([rate for rate in harm.rates if rate.family == STRONG])}.{known} Group columns that nearly "
+        "determine each other."
+    )
+
+
+def _rates(rates: Sequence[SimulatedRate]) -> str:
+    return " and ".join(f"{rate.fdr:.2f} at fdr {rate.level:g}" for rate in rates)
 
 
 def _rates_sentence(harm: Harm, bad: bool, above: bool) -> str:
@@ -58,7 +84,8 @@ def _rates_sentence(harm: Harm, bad: bool, above: bool) -> str:
     )
     kinds = " and ".join(dict.fromkeys(_EFFECTS[rate.family] for rate in worst))
     kept = " and ".join(f"{KEPT[level]:g}" for level in LEVELS)
-    text = f"Responses simulated on this table give a false discovery rate of {rates}, the largest of three kinds ({kinds})."
+    n_kinds = len({rate.family for rate in harm.rates})
+    text = f"Responses simulated on this table give a false discovery rate of {rates}, the largest of {n_kinds} kinds ({kinds})."
     after = (
         f"A rate is above its bound ({kept}) by more than two standard errors: the level is not kept."
         if bad
