@@ -7,11 +7,11 @@
 
 For every design, every sampler and every kind of effects (linear, abs, products of pairs): y = effects of 20 random variables
 (a fifth of all, if there are fewer) + noise of the same variance, knockoffs drawn anew, selections at fdr 0.1 and 0.2. "strong",
-reported apart: linear effects with a hundredth of the noise. False discoveries are counted per variable: a category is one. At most 5,000 rows and 200 numeric columns of a table are used, drawn
-at random; of numbers correlated above 0.98 the first is kept (0.9995 for the spectra); missing numbers are medians, missing
-text is a level; rare levels are pooled. Verdict and predicted rates are those of ``diagnose`` on one
-draw, which also tests what may harm no selection; after the stroke the verdict that ``select`` prints, where the sampler is
-chosen automatically.
+reported apart: linear effects with a hundredth of the noise. False discoveries are counted per variable: a category is one. At
+most 5,000 rows and 200 numeric columns of a table are used, drawn at random; of numbers correlated above 0.98 the first is kept
+(0.9995 for the spectra); missing numbers are medians, missing text is a level; rare levels are pooled. Verdict and predicted
+rates are those of ``diagnose`` on one draw, which also tests what may harm no selection; after the stroke the verdict that
+``select`` prints, where the sampler is chosen automatically.
 
 Designs marked as calibration, and simulated tables, were used while the estimate and the rules of the verdict were chosen.
 First results of some of the others were seen then too, but nothing was changed because of them. Writes
