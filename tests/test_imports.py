@@ -51,6 +51,7 @@ LAYERS = [
         "describe",
         "lasso_beside",
         "knockoff_quality",
+        "selection_record",
         "selector_parameters",
     },
     {"streaming"},

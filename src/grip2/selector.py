@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.metadata
 import numbers
 import time
 import warnings
@@ -31,19 +30,16 @@ from grip2.copies import (
     choose_copies,
     why_impossible,
 )
-from grip2.decision import Evidence
 from grip2.draws import Drawn, OneRowEach, augmented, draw_importances
 from grip2.errors import Grip2Error, NothingSelected
-from grip2.explain import assumptions_behind, reason_for
 from grip2.groups import Groups, NamedUnits
-from grip2.knockoff_quality import knockoff_quality
 from grip2.knockoffs import KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
-from grip2.lasso_beside import lasso_beside, lasso_comparison
-from grip2.level_contrasts import level_contrasts
+from grip2.lasso_beside import lasso_beside
 from grip2.progress import Progress, begin, joined_progress, split_progress
 from grip2.responses import Response, check_varies, response_from
 from grip2.result import SelectionResult
+from grip2.selection_record import Fit, selection_record
 from grip2.selector_parameters import ERROR, KEEP_ALL, WARN, check_parameters
 from grip2.statistics.base import Statistic
 from grip2.statistics.registry import STATISTICS
@@ -60,8 +56,6 @@ from grip2.tables.sources import is_frame, take_columns
 DEFAULT_KNOCKOFFS = "auto"
 # Time that parts of a fit take, where fitting knockoffs takes 1,000: a rough guess, for the progress bar.
 KNOCKOFFS_TIME, DESCRIPTION_TIME = 1_000, 300
-
-_REPORTED_PACKAGES = ("grip2", "jax", "numpy", "scipy", "scikit-learn")
 
 
 class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
@@ -471,75 +465,26 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         choice: CopiesChoice,
         began: float,
     ) -> SelectionResult:
-        importances, copies = drawn.importances, choice.copies
-        evidence = Evidence.of(importances, offset=self.offset)
-        decision = evidence.decide(self.fdr)
-        names, units = self.units_.names, self.units_.units
-        explained = max((stage.held_out_share for stage in importances[0].facts.stages), default=None)
-        quality = knockoff_quality(
-            sampler,
-            copies,
-            units=units,
-            names=names,
-            judged=rows is None,
-            lines_only=statistic.lines_only,
-            explained=explained,
+        seed = self.random_state
+        fit = Fit(
+            drawn=drawn,
+            table=self.table_,
+            response=response,
+            response_of_table=self.response_,
+            statistic=statistic,
+            sampler=sampler,
+            copies=choice,
+            n_rows=int(self.n_rows_),
+            n_clusters=0 if rows is None else len(rows),
         )
-        seed, added = self.random_state, len(response) - self.n_rows_
-        return SelectionResult(
-            feature_names=names,
-            W=decision.W,
-            q_values=decision.q_values,
-            selected_mask=decision.selected,
-            original=np.mean([importance.original for importance in importances], axis=0),
-            knockoff=np.mean([importance.knockoff for importance in importances], axis=0),
+        return selection_record(
+            fit,
             fdr=float(self.fdr),
             offset=self.offset,
-            threshold=decision.threshold,
-            reason=reason_for(
-                decision,
-                fdr=self.fdr,
-                offset=self.offset,
-                n_draws=self.n_draws,
-                copies=copies,
-                draws_copies=sampler.draws_copies,
-                own_correlation=quality.mean_correlation,
-                correlations=quality.unit_correlations,
-                names=names,
-                explained=explained,
-            ),
-            assumptions=tuple(
-                assumptions_behind(
-                    sampler,
-                    statistic,
-                    response,
-                    self.offset,
-                    copies=copies,
-                    grouped=not units.all_single,
-                    n_added=added,
-                    n_clusters=0 if rows is None else len(rows),
-                )
-            ),
-            facts=importances[0].facts,
-            knockoff_quality=quality,
+            n_draws=int(self.n_draws),
             settings=self._settings(statistic, sampler),
-            task=response.task,
-            response=response.describe(),
-            n_rows=int(self.n_rows_),
             seed=int(seed) if isinstance(seed, numbers.Integral) else None,
-            versions={name: importlib.metadata.version(name) for name in _REPORTED_PACKAGES},
             seconds=time.perf_counter() - began,
-            copies=copies,
-            copies_reason=choice.reason,
-            copies_limit=choice.limit,
-            W_draws=np.array(evidence.draws) if len(evidence.draws) > 1 else None,
-            e_values=decision.e_values,
-            frequency=decision.frequency,
-            groups=self.table_.stands_for(),
-            columns=tuple(variable.facts() for variable in self.table_.variables),
-            level_contrasts=level_contrasts(self.table_, self.response_, decision.selected) if not added else (),
-            lasso=lasso_comparison(drawn.beside, self.offset),
-            surface=importances[0].surface,
         )
 
     def _settings(self, statistic: Statistic, sampler: KnockoffSampler) -> dict[str, Any]:
