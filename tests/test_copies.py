@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import inspect
 
+import numpy as np
 import pytest
 
 from grip2.copies import AUTOMATIC, check_copies, choose_copies
+from grip2.derandomize import e_benjamini_hochberg, mean_e_values
 from grip2.errors import Grip2Error
 from grip2.filter import fewest_selected
 
 
-def automatic(fdr=0.1, n_rows=500, n_columns=30, draws_copies=True):
-    return choose_copies(AUTOMATIC, fdr=fdr, n_rows=n_rows, n_columns=n_columns, draws_copies=draws_copies)
+def automatic(fdr=0.1, n_rows=500, n_columns=30, draws_copies=True, n_draws=1):
+    return choose_copies(
+        AUTOMATIC, fdr=fdr, n_rows=n_rows, n_columns=n_columns, draws_copies=draws_copies, n_draws=n_draws
+    )
 
 
 def test_a_number_is_taken_as_it_is():
@@ -30,6 +34,18 @@ def test_few_features_can_be_selected_from_an_ordinary_table(fdr):
 def test_wide_tables_have_at_most_five_copies_at_small_levels():
     counts = [automatic(0.05, n_columns=p).copies for p in (30, 109, 150, 500, 2000)]
     assert counts == [10, 10, 7, 5, 1]
+
+
+def test_several_draws_have_copies_enough_that_half_of_them_may_miss_a_feature():
+    assert [automatic(fdr, n_draws=10).copies for fdr in (0.05, 0.1, 0.2)] == [10, 10, 5]
+    assert [automatic(n_columns=p, n_draws=10).copies for p in (109, 150, 200)] == [10, 7, 5]
+    assert "need not be found by every draw" in automatic(n_draws=10).reason
+    # Two features that half of ten draws find, with no copy beyond them, pass e-BH at fdr 0.1; with five copies they do not.
+    W = np.zeros((10, 20))
+    W[:5, :2], W[5:, :2] = 1.0, -1e-9
+    for copies, selected in ((10, 2), (5, 0)):
+        e = mean_e_values(W, 0.1, copies=copies)
+        assert np.count_nonzero(e_benjamini_hochberg(e, 0.1)) == selected
 
 
 def test_one_copy_where_the_sampler_has_no_more():

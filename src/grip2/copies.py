@@ -10,6 +10,11 @@ features are never selected however strong they are. More copies lower that numb
 
 How many features are true cannot be asked before the selection is made, so the rule takes the side of small selections: enough
 copies that two features can be selected, where one copy needs ten.
+
+Several draws that are combined by e-values want twice as many. With k features above every threshold and no copy beyond, e-BH
+asks that the mean over draws of m p be at least p / (fdr k): at m = 1 / (fdr k) a feature must be found by every single draw, at
+twice that by half of them. On a real table whose single draws mostly agree on two features, ten draws of five copies selected
+nothing and ten draws of ten copies these two (`results/real-tables`).
 """
 
 from __future__ import annotations
@@ -29,6 +34,8 @@ AUTOMATIC = "auto"
 # Enough copies that so few features can be selected, but no more than so many (`results/copies`).
 FEWEST_WANTED = 2
 COPIES_MAX = 10
+# Of several draws, the share in which a unit must be above the threshold to count at all (`grip2.derandomize`).
+MAJORITY = 0.5
 # More than so many are refused, whoever asks for them.
 COPIES_LIMIT = 200
 # More than so many only while the table of all members has no more columns than this.
@@ -52,9 +59,13 @@ class CopiesChoice:
     limit: int | None = None  # the most that "auto" draws from this table, at any fdr; None: not known
 
 
-def automatic_copies(fdr: float, limit: int) -> int:
-    """The copies that "auto" draws at ``fdr``: enough that two features can be selected, but no more than ``limit``."""
-    return max(1, min(limit, math.ceil(round(1 / (FEWEST_WANTED * fdr), 9))))
+def automatic_copies(fdr: float, limit: int, n_draws: int = 1) -> int:
+    """The copies that "auto" draws at ``fdr``: enough that two features can be selected, but no more than ``limit``.
+
+    Of several draws: that two features can be selected which half of the draws find.
+    """
+    share = 1.0 if n_draws == 1 else MAJORITY
+    return max(1, min(limit, math.ceil(round(1 / (FEWEST_WANTED * fdr * share), 9))))
 
 
 def check_copies(copies: Any, who: str) -> None:
@@ -76,6 +87,7 @@ def choose_copies(
     n_rows: int,
     n_columns: int,
     draws_copies: bool,
+    n_draws: int = 1,
     possible: Callable[[int], bool] = lambda _: True,
 ) -> CopiesChoice:
     """The number of copies asked for, or the automatic one for a table of this size.
@@ -88,7 +100,7 @@ def choose_copies(
         return CopiesChoice(1, "this kind of knockoffs exists in one copy only", 1)
     most = min(COPIES_MAX, max(COPIES_OF_WIDE_TABLES, NARROW_COLUMNS // n_columns - 1))
     affordable = max(1, min(ENTRIES_MAX // (n_rows * n_columns), COLUMNS_MAX // n_columns) - 1)
-    wanted, limit = automatic_copies(fdr, most), min(most, affordable)
+    wanted, limit = automatic_copies(fdr, most, n_draws), min(most, affordable)
     chosen = min(wanted, limit)
     why_fewer = f" ({wanted} copies of {n_rows} x {n_columns} values would cost too much time and memory)"
     while chosen > 1 and not possible(chosen):
@@ -96,6 +108,8 @@ def choose_copies(
         limit = chosen
         why_fewer = " (the given S allows no more)"
     text = f"automatic: with {_copies(chosen)} at fdr {fdr:g} as few as {fewest_selected(fdr, chosen)} can be selected"
+    if n_draws > 1:
+        text += "; several draws have more copies than one, so that a feature need not be found by every draw"
     return CopiesChoice(chosen, text + (why_fewer if chosen < wanted else ""), limit)
 
 

@@ -32,6 +32,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grip2.copies import MAJORITY
 from grip2.filter import check_fdr, counts_beyond, fdp_from_counts, knockoff_threshold, select
 
 # Levels tried for the q-values of several draws.
@@ -40,8 +41,6 @@ LEVELS = np.round(np.arange(0.005, 1.0, 0.005), 3)
 # Level of a draw's threshold, as a share of the final fdr. A unit that is found in a share f of the draws passes e-BH if f is
 # at least about this share. Studied in results/derandomisation.
 INNER_SHARE = 0.5
-# Share of the draws in which a unit must be above the threshold to count at all.
-MAJORITY = 0.5
 
 
 def stopping_thresholds(W: np.ndarray, levels: np.ndarray, copies: int = 1) -> tuple[np.ndarray, np.ndarray]:

@@ -73,7 +73,8 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         Target false discovery rate: at most this share of the selected units is false, on average.
     copies : int or "auto"
         Knockoffs of every unit, drawn together. With m copies a selection can be as small as ``1 / (m fdr)``: one copy at
-        fdr 0.1 must select ten features or none. "auto" follows from the size of the table and from ``fdr``.
+        fdr 0.1 must select ten features or none. "auto" follows from the size of the table and from ``fdr``;
+        several draws have twice as many.
     groups : mapping, labels, path or None
         Columns that are selected together, as one unit: ``{"name": ["column", ...], ...}``, one label for every column,
         or a CSV file with the columns ``column`` and ``group``. None: every column is a unit by itself.
@@ -315,6 +316,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             n_rows=self.n_rows_ if long is not None else len(X),
             n_columns=X.shape[1],
             draws_copies=sampler.draws_copies,
+            n_draws=int(self.n_draws),
         )
         of_fit, of_pass = split_progress(progress, 1, 1) if long is not None else (progress, None)
         if self.offset == 1:
