@@ -3,9 +3,9 @@
     python benchmarks/group_power.py --data-sets 8 --jobs 2     # about five minutes; goes on where it was stopped
 
 n = 1,000 rows, p = 300 columns in consecutive groups of 10, 12 of the 30 groups true, each through some of its columns with
-effects of random sign; noise of variance 1. ``ar1``: AR(1) with correlation 0.8 of neighbours. ``blocks``: correlation 0.9 inside
-groups and 0.5 between them. Exact Gaussian knockoffs, units scored by the norm of lasso coefficients (lcd),
-fdr 0.1. Writes ``results/groups/trials.csv`` and ``README.md``.
+effects of random sign; noise of variance 1. ``ar1``: AR(1) with correlation 0.8 of neighbours; ``ar1-0.9``: with 0.9.
+``blocks``: correlation 0.9 inside groups and 0.5 between them. Exact Gaussian knockoffs, units scored by the norm of lasso
+coefficients (lcd), fdr 0.1. Writes ``results/groups/trials.csv`` and ``README.md``.
 """
 
 from __future__ import annotations
@@ -24,13 +24,23 @@ import resumable
 RESULTS = Path(__file__).parents[1] / "results" / "groups"
 ROWS, COLUMNS, SIZE, TRUE, FDR = 1000, 300, 10, 12, 0.1
 # Design, columns that act in a true group, size of an effect, copies.
-SETTINGS = [("ar1", 3, 0.1, 1), ("ar1", 3, 0.1, 5), ("ar1", 1, 0.15, 5), ("blocks", 1, 0.2, 1), ("blocks", 3, 0.12, 1)]
+SETTINGS = [
+    ("ar1", 3, 0.1, 1),
+    ("ar1", 3, 0.1, 5),
+    ("ar1", 1, 0.15, 1),
+    ("ar1", 1, 0.15, 5),
+    ("ar1-0.9", 1, 0.2, 1),
+    ("ar1-0.9", 1, 0.2, 5),
+    ("blocks", 1, 0.2, 1),
+    ("blocks", 3, 0.12, 1),
+]
+NEIGHBOURS = {"ar1": 0.8, "ar1-0.9": 0.9}
 SOLVERS = ("equi", "mvr", "maxent")
 
 
 def covariance(design: str) -> np.ndarray:
-    if design == "ar1":
-        return np.asarray(toeplitz(0.8 ** np.arange(COLUMNS)))
+    if design in NEIGHBOURS:
+        return np.asarray(toeplitz(NEIGHBOURS[design] ** np.arange(COLUMNS)))
     group = np.arange(COLUMNS) // SIZE
     inside = np.where(group[:, None] == group, 0.9, 0.5)
     np.fill_diagonal(inside, 1.0)
