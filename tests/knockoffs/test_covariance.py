@@ -12,6 +12,7 @@ from grip2.knockoffs.covariance import (
     ledoit_wolf_coefficient,
     scatter,
     shrink,
+    shrink_by,
     shrink_least,
     shrunk_covariance,
     stabilised,
@@ -71,7 +72,21 @@ def test_fewer_rows_than_twice_the_columns_are_left_to_ledoit_wolf(X):
     assert shrunk_covariance(X[:30]).shrinkage < 0.01 + 1e-12
 
 
-@pytest.mark.parametrize("rule", ["least", "ledoit_wolf"])
+def test_numerical_shrinkage_leaves_columns_that_nearly_determine_each_other(X):
+    X[:, 1] = X[:, 0] + 1e-2 * X[:, 1]
+    smallest = np.linalg.eigvalsh(np.corrcoef(X.T))[0]
+    assert 1e-6 < smallest < 1e-3
+    assert shrunk_covariance(X, shrinkage="numerical").shrinkage == 0.0 < shrunk_covariance(X).shrinkage
+    X[:, 1] = X[:, 0]
+    estimate = shrunk_covariance(X, shrinkage="numerical")
+    root = np.sqrt(np.diag(estimate.covariance))
+    assert np.linalg.eigvalsh(estimate.covariance / np.outer(root, root))[0] == pytest.approx(1e-6, abs=1e-12)
+    # With few rows Ledoit-Wolf without what the paper adds to it.
+    few = scatter([X[:29] - X[:29].mean(axis=0)])
+    assert shrink_by("numerical", few, 0.01)[1] == ledoit_wolf_coefficient(few) < shrink_by("least", few, 0.01)[1]
+
+
+@pytest.mark.parametrize("rule", ["least", "numerical", "ledoit_wolf"])
 def test_units_do_not_matter(X, rule):
     units = 10.0 ** np.arange(-7, 8)
     plain = shrunk_covariance(X, shrinkage=rule)
