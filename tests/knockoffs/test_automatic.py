@@ -75,6 +75,10 @@ def test_strong_effects_decide_where_much_is_explained():
         rates[sampler.shrinkage] = [rate for rate in harm.rates if rate.family == "strong"]
     assert all(rate.fdr - 4 * rate.fdr_error > rate.level for rate in rates["least"])
     assert all(rate.fdr - 4 * rate.fdr_error <= rate.level for rate in rates["numerical"])
+    automatic = AutomaticKnockoffs().fit(X)
+    assert {each.label for each in automatic.candidates_} == {"copula", "sequential", "less shrunk copula"}
+    assert automatic.chosen_ is not automatic.candidates_[0].sampler
+    assert automatic.verdict(explained=0.9).verdict in ("good", "usable")
 
 
 def test_even_effects_mislead_a_lasso_on_lines_where_knockoffs_miss_the_curve():
