@@ -86,7 +86,7 @@ class Lines(Display):
     ) -> None:
         super().__init__(check, clock)
         self._write = write
-        self._last, self._told = float("-inf"), ("", 0.0)
+        self._opened, self._last, self._told = clock(), float("-inf"), ("", 0.0)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep_looking, daemon=True)
 
@@ -101,6 +101,8 @@ class Lines(Display):
     def look(self) -> None:
         """Write a line if it is time for one."""
         now, state = self._clock(), (self._doing, self._share)
+        if not any(state) and now - self._opened < UNCHANGED:
+            return  # the first phase will be named soon
         between = BETWEEN_PHASES if state[0] != self._told[0] else BETWEEN_LINES if state != self._told else UNCHANGED
         if now - self._last < between:
             return
