@@ -148,6 +148,11 @@ class Facts:
     members: int = 1  # of a seed ensemble; the facts are those of the first
     details: Mapping[str, Any] = field(default_factory=dict)  # short notes of single statistics, for people only
 
+    @property
+    def explained(self) -> float | None:
+        """The share of the response that the best stage explains on held-out rows; None: not measured."""
+        return max((stage.held_out_share for stage in self.stages), default=None)
+
 
 Record = typing.TypeVar("Record")
 

@@ -65,7 +65,7 @@ def _retold(chosen: SelectionResult, decision: Decision, known: SelectionResult)
         own_correlation=quality.mean_correlation,
         correlations=quality.unit_correlations,
         names=chosen.feature_names,
-        explained=max((stage.held_out_share for stage in chosen.facts.stages), default=None),
+        explained=chosen.facts.explained,
     )
     effects = _described(chosen)
     # What was said of an earlier choice is said anew.

@@ -44,11 +44,6 @@ class Fit:
         """Rows that the sampler added."""
         return len(self.response) - self.n_rows
 
-    @property
-    def explained(self) -> float | None:
-        """The share of the response that a stage explains on held-out rows; None: not measured."""
-        return max((stage.held_out_share for stage in self.drawn.importances[0].facts.stages), default=None)
-
     def knockoff_quality(self) -> KnockoffQuality:
         return knockoff_quality(
             self.sampler,
@@ -57,7 +52,7 @@ class Fit:
             names=self.table.units.names,
             judged=not self.n_clusters,
             lines_only=self.statistic.lines_only,
-            explained=self.explained,
+            explained=self.drawn.importances[0].facts.explained,
         )
 
 
@@ -126,5 +121,5 @@ def _reason(fit: Fit, decision: Decision, quality: KnockoffQuality, *, fdr: floa
         own_correlation=quality.mean_correlation,
         correlations=quality.unit_correlations,
         names=fit.table.units.names,
-        explained=fit.explained,
+        explained=fit.drawn.importances[0].facts.explained,
     )
