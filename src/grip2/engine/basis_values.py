@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grip2.engine.effect_visits import compiled, compiled_helper
+from grip2.engine.compiled_functions import compiled, compiled_helper
 
 _ROWS = 256  # worked on at a time, column by column: what belongs to a column stays near the processor
 

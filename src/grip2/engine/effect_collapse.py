@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from grip2.engine.compiled_functions import compiled, compiled_helper
 from grip2.engine.effect_exchange import columns_of_choices, contains, drawn_choice, log_evidence, set_members
-from grip2.engine.effect_visits import EffectState, EffectTerms, compiled, compiled_helper
+from grip2.engine.effect_visits import EffectState, EffectTerms
 
 
 @compiled

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from grip2.engine.effect_visits import EffectState, EffectTerms, compiled, compiled_helper
+from grip2.engine.compiled_functions import compiled, compiled_helper
+from grip2.engine.effect_visits import EffectState, EffectTerms
 
 
 @compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grip2.engine.effect_visits import compiled
+from grip2.engine.compiled_functions import compiled
 
 _TILE = 64  # rows and columns at a time, so that the mirrored half is written from the cache
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grip2.engine.effect_visits import compiled
+from grip2.engine.compiled_functions import compiled
 
 CELLS = 8_192
 

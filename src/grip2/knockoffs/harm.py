@@ -22,14 +22,11 @@ give the theorem behind this), and is less where little is selected. Verdicts an
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import lasso_path
 
 from grip2.blas_threads import one_blas_thread
 from grip2.filter import contrast, knockoff_threshold
@@ -51,6 +48,8 @@ FEWEST_ROWS, FEWEST_UNITS = 30, 5
 MOST_TRUE = 20
 # Penalties, as multiples of the universal one: the larger leaves the strongest null units only, the smaller many.
 _PENALTIES = (0.5, 0.25)
+# Of the lasso: its duality gap, as a share of the variance of the response, and sweeps at most.
+_TOLERANCE, _MOST_SWEEPS = 1e-3, 1_000
 # Columns of the table of all members, two functions of each included, and its entries.
 _MOST_COLUMNS, _MOST_ENTRIES = 1_500, 20_000_000
 
@@ -233,10 +232,10 @@ def _simulated(
     for b in range(responses):
         turn, kind = divmod(b, len(FAMILIES))
         penalty = turn % len(_PENALTIES)  # one for a response: in turn, so that both see all kinds of responses
-        W = _contrasts(curves.coefficients(b, FAMILIES[kind])[:, penalty], order, layout)
+        W = _contrasts(curves.coefficients(b, FAMILIES[kind], penalty), order, layout)
         on_lines = None
         if FAMILIES[kind] == BENT:
-            W_of_lines = _contrasts(only_lines.coefficients(turn, BENT)[:, penalty], order[straight], layout)
+            W_of_lines = _contrasts(only_lines.coefficients(turn, BENT, penalty), order[straight], layout)
             on_lines = {level: _counts(W_of_lines, truth[b], level, n_copies) for level in LEVELS}
         yield _Response(FAMILIES[kind], {level: _counts(W, truth[b], level, n_copies) for level in LEVELS}, on_lines)
 
@@ -250,35 +249,26 @@ def _contrasts(coefficients: np.ndarray, places: np.ndarray, layout: Layout) -> 
 
 @dataclass(frozen=True)
 class _Lasso:
-    """Lassos of many responses on one table."""
+    """Lassos of many standardised responses on one table."""
 
-    Z: np.ndarray  # (n, columns)
-    Y: np.ndarray  # (responses, n)
-    gram: np.ndarray
-    cross: np.ndarray  # (responses, columns)
+    gram: np.ndarray  # (columns, columns) per row
+    cross: np.ndarray  # (responses, columns) per row
     penalties: np.ndarray  # for noise of variance 1
 
     @classmethod
     def of(cls, Z: np.ndarray, Y: np.ndarray) -> _Lasso:
         penalties = np.array(_PENALTIES) * np.sqrt(2 * np.log(Z.shape[1]) / len(Z))
-        return cls(Z, Y, Z.T @ Z, Y @ Z, penalties)
+        return cls(Z.T @ Z / len(Z), Y @ Z / len(Z), penalties)
 
-    def coefficients(self, response: int, family: str) -> np.ndarray:
-        """(columns, penalties)"""
+    def coefficients(self, response: int, family: str, penalty: int) -> np.ndarray:
+        """(columns,) at one of the penalties"""
+        from grip2.engine.lasso_descent import descend  # compiled: it takes a second to import
+
         noise = np.sqrt(1.0 / (1.0 + SIGNAL_TO_NOISE[family]))  # of a standardised response
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            found = lasso_path(
-                self.Z,
-                self.Y[response],
-                alphas=noise * self.penalties,
-                precompute=self.gram,
-                Xy=self.cross[response],
-                tol=1e-3,
-                check_input=False,
-                random_state=0,  # unused; without it NumPy's global generator is advanced
-            )[1]
-        return np.asarray(found)
+        down_to = noise * self.penalties[: penalty + 1]
+        nothing = np.zeros(len(self.gram))
+        path, _ = descend(self.gram, self.cross[response], 1.0, down_to, nothing, _TOLERANCE, _MOST_SWEEPS)
+        return np.asarray(path[:, -1])
 
 
 def _responses(
