@@ -14,7 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from grip2.engine.compiled_functions import compiled, compiled_helper
-from grip2.engine.effect_exchange import columns_of_choices, contains, drawn_choice, log_evidence, set_members
+from grip2.engine.effect_exchange import (
+    columns_of_choices,
+    contains,
+    decomposed,
+    drawn_choice,
+    log_evidence,
+    set_members,
+)
 from grip2.engine.effect_visits import EffectState, EffectTerms
 
 
@@ -62,8 +69,7 @@ def collapsed_exchange(
         left -= np.dot(between.T, between)
         pulled = _pulled(terms.correlation, columns[c], precision, own_scale)
         pulled -= np.dot(between.T, known)
-        values, vectors = _decomposed(left)
-        evidence[c] = log_evidence(values, np.dot(vectors.T, pulled)[:, 0])
+        evidence[c] = log_evidence(left, pulled[:, 0])
     new = drawn_choice(evidence, uniform)
     kept = np.empty(size)
     for e in range(size):
@@ -85,7 +91,7 @@ def draw_effects(
 ) -> None:
     """Draw all effects that are not zero, those of the columns ``used``, anew and together; ``normal`` (as many,)."""
     scale = np.sqrt(slab_of_column[used])
-    values, vectors = _decomposed(_scaled(terms.gram, used, used, precision, scale, scale))
+    values, vectors = decomposed(_scaled(terms.gram, used, used, precision, scale, scale))
     along = np.dot(vectors.T, _pulled(terms.correlation, used, precision, scale))[:, 0]
     # Through the symmetric root: the signs of eigenvectors, which rounding decides, do not matter.
     turned = np.dot(vectors.T, normal)
@@ -106,15 +112,6 @@ def _acting_beside(state: EffectState, columns: np.ndarray) -> np.ndarray:
             found[count] = c
             count += 1
     return found[:count]
-
-
-@compiled_helper
-def _decomposed(whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """1 + l, and V. Columns may be collinear, as the levels of a category are: rounding can make l negative."""
-    found, vectors = np.linalg.eigh(whole)
-    for e in range(len(found)):
-        found[e] = 1.0 + max(found[e], 0.0)
-    return found, vectors
 
 
 @compiled_helper

@@ -2,9 +2,10 @@
 
 Effects e of the columns of one choice of members have the prior N(0, D^2), D = diag(sqrt(slabs)), and the likelihood
 exp(b'e - e'Ge / 2) with G = precision x Gram matrix, b = precision x correlations with what all other terms leave. With the
-eigenvalues l and eigenvectors V of D G D, their posterior precision is D^-1 V (1 + l) V' D^-1, and the log marginal likelihood of
-the choice is sum (V' D b)^2 / (1 + l) / 2 - log(1 + l) / 2. Columns of a unit may be collinear, as the levels of a category are:
-rounding can make l negative.
+Cholesky factor L of 1 + D G D, the log marginal likelihood of the choice is |L^-1 D b|^2 / 2 - sum log diag(L). With the
+eigenvalues l and eigenvectors V of D G D, the posterior precision is D^-1 V (1 + l) V' D^-1, from which effects are drawn once
+the choice is made. Columns of a unit may be collinear, as the levels of a category are: rounding can make l negative, and a pivot
+of the factor less than 1.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ def exchange_members(
     for c in range(choices):
         evidence[c] = -np.inf
         if not contains(columns[c], len(terms.gram) - 1):  # a member that lacks one of the columns cannot act so
-            values, _, along = _posterior(terms.gram, state, before, columns[c], precision, scale)
-            evidence[c] = log_evidence(values, along)
+            evidence[c] = log_evidence(*_likelihood(terms.gram, state, before, columns[c], precision, scale))
     new = drawn_choice(evidence, uniform)
-    values, vectors, along = _posterior(terms.gram, state, before, columns[new], precision, scale)
+    whole, pulled = _likelihood(terms.gram, state, before, columns[new], precision, scale)
+    values, vectors = decomposed(whole)
+    along = np.dot(pulled, vectors)
     # Through the symmetric root: the signs of eigenvectors, which rounding decides, do not matter.
     turned = np.dot(normal[:size], vectors)
     for e in range(size):
@@ -127,10 +129,10 @@ def _member_of(choice: int, k: int, n_units: int, members: int) -> int:
 
 
 @compiled_helper
-def _posterior(
+def _likelihood(
     gram: np.ndarray, state: EffectState, before: np.ndarray, columns: np.ndarray, precision: float, scale: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """1 + l, V and V' D b of columns that would act instead of those that acted ``before``."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """D G D and D b of columns that would act instead of those that acted ``before``."""
     size = len(columns)
     whole, pulled = np.empty((size, size)), np.empty(size)
     for e in range(size):
@@ -140,10 +142,16 @@ def _posterior(
         for b in before:
             without += state.effects[b] * gram[b, columns[e]]
         pulled[e] = precision * without * scale[e]
+    return whole, pulled
+
+
+@compiled_helper
+def decomposed(whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """1 + l, and V, of D G D."""
     found, vectors = np.linalg.eigh(whole)
-    for e in range(size):
+    for e in range(len(found)):
         found[e] = 1.0 + max(found[e], 0.0)
-    return found, vectors, np.dot(pulled, vectors)
+    return found, vectors
 
 
 @compiled_helper
@@ -155,11 +163,18 @@ def contains(columns: np.ndarray, column: int) -> bool:
 
 
 @compiled_helper
-def log_evidence(values: np.ndarray, along: np.ndarray) -> float:
-    """The log marginal likelihood of a choice, from 1 + l and V' D b."""
+def log_evidence(whole: np.ndarray, pulled: np.ndarray) -> float:
+    """The log marginal likelihood of a choice, from D G D and D b, both of which are overwritten."""
+    size = len(pulled)
     total = 0.0
-    for e in range(len(values)):
-        total += along[e] ** 2 / values[e] - np.log(values[e])
+    for e in range(size):
+        pivot = max(whole[e, e] + 1.0, 1.0)
+        total += pulled[e] ** 2 / pivot - np.log(pivot)
+        for row in range(e + 1, size):
+            share = whole[row, e] / pivot
+            pulled[row] -= share * pulled[e]
+            for column in range(e + 1, row + 1):
+                whole[row, column] -= share * whole[column, e]
     return 0.5 * total
 
 
