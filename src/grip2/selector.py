@@ -32,6 +32,7 @@ from grip2.copies import (
 )
 from grip2.draws import Drawn, OneRowEach, augmented, draw_importances
 from grip2.errors import Grip2Error, NothingSelected
+from grip2.feature_effects import EffectDescription
 from grip2.groups import Groups, NamedUnits
 from grip2.knockoffs import KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
@@ -231,41 +232,11 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         X = table.X
         if long is None:
             X, response = augmented(sampler, X, response, rng, type(self).__name__)
-        units = self.units_.units
         begin(progress, "fitting knockoffs")
         copies = self._fit_sampler(sampler, X, long, of_knockoffs, executor)
         _finish(of_knockoffs)
         begin(progress, "measuring importance", paced=True)
-        apart = copy.deepcopy(rng)  # what is scored beside the statistic must not move its random numbers
-        rngs = rng.spawn(self.n_draws)
-        if long is not None:
-            from grip2.streaming.draws import stream_importances  # imports Numba
-
-            drawn = stream_importances(
-                statistic,
-                sampler,
-                long,
-                units=units,
-                copies=copies.copies,
-                rngs=rngs,
-                executor=executor,
-                progress=of_draws,
-            )
-        else:
-            drawn = draw_importances(
-                statistic,
-                sampler,
-                X,
-                response,
-                units=units,
-                copies=copies.copies,
-                one_row_each=rows,
-                rngs=rngs,
-                n_jobs=self.n_jobs,
-                executor=executor,
-                progress=of_draws,
-                beside=lasso_beside(statistic, response, X.shape, copies.copies, apart) if self.describe else None,
-            )
+        drawn = self._importances(X, response, rows, long, copies.copies, rng, executor, of_draws)
         _finish(of_draws)
         self.result_ = self._result(drawn, statistic, sampler, response, rows, copies, began)
         if long is not None:
@@ -274,20 +245,7 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             self.result_ = replace(self.result_, streamed=read, assumptions=told)
         if self.describe:
             begin(progress, "describing the selected features")
-            from grip2.describe import (
-                describe_effects,  # imports Numba and JAX, which nobody should wait for before a fit
-            )
-
-            effects = describe_effects(
-                table,
-                response if long is None else self.response_,
-                self.result_.selected_mask,
-                self.result_.W,
-                sampler=sampler,
-                one_row_each=rows,
-                rng=rng,
-                progress=of_description,
-            )
+            effects = self._effects(response if long is None else self.response_, rows, rng, of_description)
             self.result_ = replace(self.result_, effects=effects, seconds=time.perf_counter() - began)
         self.W_ = self.result_.W
         self.q_values_ = self.result_.q_values
@@ -295,6 +253,60 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         _finish(of_description)
         task.end()
         return self
+
+    def _importances(
+        self,
+        X: np.ndarray,
+        response: Response,
+        rows: OneRowEach | None,
+        long: LongTable | None,
+        copies: int,
+        rng: np.random.Generator,
+        executor: Executor | None,
+        progress: Progress | None,
+    ) -> Drawn:
+        """Importances of all members in every draw; of a long table, block by block."""
+        apart = copy.deepcopy(rng)  # what is scored beside the statistic must not move its random numbers
+        shared: dict[str, Any] = {
+            "units": self.units_.units,
+            "copies": copies,
+            "rngs": rng.spawn(self.n_draws),
+            "executor": executor,
+            "progress": progress,
+        }
+        if long is not None:
+            from grip2.streaming.draws import stream_importances  # imports Numba
+
+            return stream_importances(self.statistic_, self.sampler_, long, **shared)
+        beside = lasso_beside(self.statistic_, response, X.shape, copies, apart) if self.describe else None
+        return draw_importances(
+            self.statistic_,
+            self.sampler_,
+            X,
+            response,
+            one_row_each=rows,
+            n_jobs=self.n_jobs,
+            beside=beside,
+            **shared,
+        )
+
+    def _effects(
+        self, response: Response, rows: OneRowEach | None, rng: np.random.Generator, progress: Progress | None
+    ) -> EffectDescription:
+        """How the selected features act."""
+        # Imports Numba and JAX, which nobody should wait for before a fit.
+        from grip2.describe import describe_effects
+
+        return describe_effects(
+            self.table_,
+            response,
+            self.result_.selected_mask,
+            self.result_.W,
+            sampler=self.sampler_,
+            one_row_each=rows,
+            rng=rng,
+            progress=progress,
+        )
 
     def _fit_sampler(
         self,
