@@ -299,3 +299,31 @@ def test_assumptions_say_exact_and_estimated():
 def test_errors_say_what_to_do(settings, message):
     with pytest.raises(ValueError, match=f"CopulaKnockoffs: .*{message}"):
         CopulaKnockoffs(**settings).fit(mixed(50))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"shrinkage": "ledoit_wolf"}, {"shrinkage": "ledoit_wolf", "extra_shrinkage": 0.3}]
+)
+@pytest.mark.parametrize("kind", ["continuous", "discrete", "category"])
+def test_other_shrinkage_of_a_fitted_sampler_is_that_of_a_new_fit(kind, settings, monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120, 6)) @ np.linalg.cholesky(0.4 * np.eye(6) + 0.6).T
+    how = {}
+    if kind == "discrete":
+        X = np.round(X)
+    if kind == "category":
+        level = np.digitize(X[:, 0], [-0.5, 0.5])
+        X[:, :2] = np.column_stack([level == 1, level == 2])
+        how = {"groups": ["c", "c", "x", "y", "z", "w"], "categories": [[0, 1]]}
+    fitted = CopulaKnockoffs().fit(X, **how)
+    before = fitted.covariance_.copy()
+    expected = CopulaKnockoffs(**settings).fit(X, **how)
+    if kind != "continuous":  # what takes long is not computed again
+        monkeypatch.setattr("grip2.knockoffs.copula.latent_moments", lambda *_: pytest.fail("computed again"))
+    found = fitted.reshrunk(X, **settings)
+    np.testing.assert_allclose(found.covariance_, expected.covariance_, atol=1e-6)
+    assert found.shrinkage_ == expected.shrinkage_
+    assert np.abs(found.covariance_ - before).max() > 1e-4
+    np.testing.assert_array_equal(fitted.covariance_, before)
+    draws = [each.sample(X, rng=np.random.default_rng(0), copies=2) for each in (found, expected)]
+    np.testing.assert_allclose(*draws, atol=1e-4 if kind == "continuous" else 1e-6)

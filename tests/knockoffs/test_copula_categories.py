@@ -61,6 +61,25 @@ def test_two_levels_are_a_probit_model():
     assert norm.cdf(a[0] + explained[:, 0]).mean() == pytest.approx(0.3, rel=1e-5)
 
 
+def test_means_of_many_levels_take_few_steps(monkeypatch):
+    """Newton's method ends although the integral of the largest of fifty utilities is exact to some millionths only."""
+    from grip2.knockoffs import category
+
+    steps = []
+
+    def counted(b: np.ndarray, explained: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        steps.append(b)
+        return probabilities(b, explained)
+
+    probabilities = category._level_probabilities
+    monkeypatch.setattr(category, "_level_probabilities", counted)
+    explained = RNG(0).standard_normal((64, 49))
+    a = solve_means(FIFTY, explained, 0.6 * np.log(FIFTY[1:] / FIFTY[0]))
+    assert len(steps) <= 10
+    found = probabilities(np.sqrt(2) * a, np.sqrt(2) * explained)[0]
+    np.testing.assert_allclose(found, FIFTY, rtol=1e-4)
+
+
 def test_slopes_are_derivatives():
     """J against differences of probabilities, found by moving one mean a_k up and down."""
     model = model_of(np.array([0.4, 0.3, 0.2, 0.1]))

@@ -10,8 +10,10 @@ always gets one choice.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from grip2.blas_threads import one_blas_thread
 from grip2.copies import AUTOMATIC, choose_copies
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Categories, Groups, KnockoffSampler, Verdict, as_matrix
+from grip2.knockoffs.copula import CopulaKnockoffs
 from grip2.knockoffs.covariance import ScatterSums
 from grip2.knockoffs.exchangeability import Pairs, swap_accuracy
 from grip2.knockoffs.harm import FEWEST_ROWS, FEWEST_UNITS, LEVELS, Harm, can_simulate, predict_harm
@@ -39,6 +42,9 @@ _SAME_ACCURACY = 0.05  # classifiers whose accuracies are closer than this are e
 # Shares of the time that a choice takes, for the progress bar: the fit of copula knockoffs, the quick look at them, and what
 # comes after it where they do harm.
 _WORK = (500, 2_500, 7_000)
+
+
+_Sampler = TypeVar("_Sampler", bound=KnockoffSampler)
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ class AutomaticKnockoffs(KnockoffSampler):
         progress: Progress | None = None,
     ) -> Self:
         """Fit candidates until one does no harm; see ``KnockoffSampler.fit``."""
-        copula = self._fitted_by_name("copula", X, groups, categories, s=self.s)
+        copula = self._fit_candidate(CopulaKnockoffs(s=self.s), X, groups, categories)
         matrix = as_matrix(X, type(self).__name__, missing=True)
         self.chosen_, self.reason_, self.candidates_ = self._choose(copula, matrix, groups, categories, progress)
         self._remember_columns(X, matrix.shape[1], self.chosen_.units_)
@@ -111,10 +117,7 @@ class AutomaticKnockoffs(KnockoffSampler):
     def harm_(self) -> Harm | None:
         return next((each.harm for each in self.candidates_ if each.sampler is self.chosen_), None)
 
-    def _fitted_by_name(
-        self, name: str, X: np.ndarray, groups: Groups, categories: Categories, **settings: Any
-    ) -> KnockoffSampler:
-        sampler: KnockoffSampler = SAMPLERS.create(name, **settings)
+    def _fit_candidate(self, sampler: _Sampler, X: np.ndarray, groups: Groups, categories: Categories) -> _Sampler:
         try:
             return sampler.fit(X, groups=groups, categories=categories)
         except Grip2Error as error:
@@ -122,7 +125,7 @@ class AutomaticKnockoffs(KnockoffSampler):
 
     def _choose(
         self,
-        copula: KnockoffSampler,
+        copula: CopulaKnockoffs,
         X: np.ndarray,
         groups: Groups,
         categories: Categories,
@@ -138,7 +141,7 @@ class AutomaticKnockoffs(KnockoffSampler):
         drawn = judge.draw(copula, 0)
         harm = judge.quick(drawn, for_quick)
         compared = X.shape[1] <= _WIDEST_COMPARED
-        wanted = self._wanted(X, copula) if compared else []
+        wanted = self._wanted(X, copula, groups, categories) if compared else []
         parts = split_progress(for_others, *[1_000] * (1 + len(wanted)))
         first = Candidate("copula", copula, harm)
         if harm.exceeds_target():
@@ -149,9 +152,7 @@ class AutomaticKnockoffs(KnockoffSampler):
         if not compared:
             left_out = f"no others were fitted to a table of more than {_WIDEST_COMPARED} columns"
             return copula, f"{about}; {left_out}.", (first,)
-        others = (
-            (label, self._fitted_or_none(name, X, groups, categories, **settings)) for label, name, settings in wanted
-        )
+        others = ((label, _fitted_or_none(fit)) for label, fit in wanted)
         candidates = [
             first,
             *(
@@ -165,26 +166,20 @@ class AutomaticKnockoffs(KnockoffSampler):
         reason = f"{best.label.capitalize()} knockoffs: simulated false discovery rates are {best.rates()}"
         return best.sampler, f"{reason}; {rest}." if rest else f"{reason}.", tuple(candidates)
 
-    def _wanted(self, X: np.ndarray, copula: KnockoffSampler) -> list[tuple[str, str, dict[str, Any]]]:
-        """The other samplers for this table: labels, names and settings."""
-        wanted: list[tuple[str, str, dict[str, Any]]] = [("sequential", "sequential", {})]
+    def _wanted(
+        self, X: np.ndarray, copula: CopulaKnockoffs, groups: Groups, categories: Categories
+    ) -> list[tuple[str, Callable[[], KnockoffSampler]]]:
+        """The other samplers for this table: their labels, and how they are fitted."""
+        sequential = partial(self._fit_candidate, SAMPLERS.create("sequential"), X, groups, categories)
+        wanted: list[tuple[str, Callable[[], KnockoffSampler]]] = [("sequential", sequential)]
         if copula.shrinkage_:
-            wanted.append(("less shrunk copula", "copula", {"s": self.s, "shrinkage": "numerical"}))
+            wanted.append(("less shrunk copula", partial(copula.reshrunk, X, shrinkage="numerical")))
         if len(X) < 2 * X.shape[1]:
             wanted += [
-                (f"copula (extra shrinkage {extra:g})", "copula", {"s": self.s, "extra_shrinkage": extra})
+                (f"copula (extra shrinkage {extra:g})", partial(copula.reshrunk, X, extra_shrinkage=extra))
                 for extra in (0.1, 0.3)
             ]
         return wanted
-
-    def _fitted_or_none(
-        self, name: str, X: np.ndarray, groups: Groups, categories: Categories, **settings: Any
-    ) -> KnockoffSampler | None:
-        """A sampler that cannot be fitted to this table is left out."""
-        try:
-            return self._fitted_by_name(name, X, groups, categories, **settings)
-        except (Grip2Error, np.linalg.LinAlgError):
-            return None
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
         return self.chosen_._sample(X, rng, copies)
@@ -274,6 +269,14 @@ class Judge:
             responses=responses,
             progress=progress,
         )
+
+
+def _fitted_or_none(fit: Callable[[], KnockoffSampler]) -> KnockoffSampler | None:
+    """A sampler that cannot be fitted to this table is left out."""
+    try:
+        return fit()
+    except (Grip2Error, np.linalg.LinAlgError):
+        return None
 
 
 def _cannot_be_judged(X: np.ndarray, units: Units) -> str:

@@ -5,6 +5,7 @@ Approximate, because marginal distributions and dependence are both estimated fr
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import ClassVar, Self
 
@@ -129,6 +130,7 @@ class CopulaKnockoffs(JointCopiesSampler):
 
     # State after construction; ``fit`` changes it.
     _categories: tuple[CategoryModel, ...] = ()
+    _sampled_moments: Scatter | None = None
     _covariance: np.ndarray | None = None  # None after a fit: the table is wide
     _precision: np.ndarray | None = None
     _wide: bool = False
@@ -172,18 +174,32 @@ class CopulaKnockoffs(JointCopiesSampler):
         self.discrete_columns_ = np.array([marginal.discrete for marginal in self.marginals_])
         self.spiked_columns_ = np.array([marginal.spiked for marginal in self.marginals_])
         self._wide = is_wide(*matrix.shape) and not self._categories
+        self._remember_columns(X, p, units)
+        self._sampled_moments = None
+        self._estimate_laws(matrix)
+        return self
+
+    def reshrunk(self, X: np.ndarray, *, shrinkage: str = "least", extra_shrinkage: float = 0.01) -> CopulaKnockoffs:
+        """A sampler with other shrinkage, fitted to the same table: what does not depend on it is not estimated again."""
+        other = copy.copy(self)
+        other.shrinkage, other.extra_shrinkage = shrinkage, extra_shrinkage
+        other._check_parameters(type(self).__name__)
+        other._estimate_laws(as_matrix(X, type(self).__name__, missing=True))
+        return other
+
+    def _estimate_laws(self, X: np.ndarray) -> None:
+        """Everything that depends on shrinkage: the covariance of the scores, and the laws of their knockoffs."""
+        who, p = type(self).__name__, X.shape[1]
         self._precision = None
         if self._wide:
-            correlation = self._wide_correlation(matrix)
+            correlation = self._wide_correlation(X)
             self._covariance, self.ridge_, self.shrinkage_ = None, 0.0, correlation.shrinkage
             self._laws = WideLaws(correlation, self.s, who=who)
-        else:
-            self._covariance, self.ridge_ = stabilised(self._estimate(matrix), who=who)
-            if self._latent():
-                self._precision = np.linalg.inv(self._covariance)
-            self._laws = KnockoffLaws(np.zeros(p), self._covariance, self.s, units, who=who)
-        self._remember_columns(X, p, units)
-        return self
+            return
+        self._covariance, self.ridge_ = stabilised(self._estimate(X), who=who)
+        if self._latent():
+            self._precision = np.linalg.inv(self._covariance)
+        self._laws = KnockoffLaws(np.zeros(p), self._covariance, self.s, self.units_, who=who)
 
     @property
     def covariance_(self) -> np.ndarray:  # type: ignore[override]
@@ -229,7 +245,9 @@ class CopulaKnockoffs(JointCopiesSampler):
             raise Grip2Error(f"{who}: clip must be in (0, 0.5), got {self.clip}.")
 
     def _moments(self, X: np.ndarray) -> Scatter:
-        """Mean and covariance of the normal scores of X."""
+        """Mean and covariance of the normal scores of X; kept where they take long, for `reshrunk`."""
+        if self._sampled_moments is not None:
+            return self._sampled_moments
         # Ties need random ranks, but fit takes no generator: use a fixed stream of the library, the same in every fit.
         rng = stream(generator_from(0), "copula covariance")
         if not self._latent() and not np.isnan(X).any():
@@ -238,7 +256,8 @@ class CopulaKnockoffs(JointCopiesSampler):
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
         # Many products of small matrices: threads of the linear algebra library would wait for each other.
         with one_blas_thread():
-            return latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng)
+            self._sampled_moments = latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng)
+        return self._sampled_moments
 
     def _estimate(self, X: np.ndarray) -> np.ndarray:
         """The covariance of the normal scores; sets ``shrinkage_``, ``column_fit_`` and the means of utilities."""
@@ -353,8 +372,8 @@ class CopulaKnockoffs(JointCopiesSampler):
             Z = self._ranked(X[block], ranks)
             if self._precision is not None:
                 self._hidden_scores(X[block]).draw(Z, self._precision, self._sweeps(), hidden)
-            for k, copy in enumerate(law.draw(Z, noise)):
-                out[k, block] = self._values(copy)
+            for k, scores in enumerate(law.draw(Z, noise)):
+                out[k, block] = self._values(scores)
         return out
 
     def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
