@@ -22,7 +22,7 @@ from grip2.statistics.effect_design import EffectColumns, main_columns, moments_
 from grip2.statistics.effect_sampler import fit_effects
 from grip2.statistics.pair_screen import ALL_PRODUCTS, PairTerms
 from grip2.symmetry import draw_order, shuffled, unshuffled
-from grip2.units import Units
+from grip2.units import Layout, Units
 
 RNG = np.random.default_rng
 
@@ -316,3 +316,24 @@ def test_probabilities_are_frequencies_where_tables_come_from_the_prior(monkeypa
 
     assert worst(predicted) < 4.5
     assert worst(0.4 * predicted) > 4.5
+
+
+def test_pairs_of_long_tables_do_not_depend_on_the_seed(monkeypatch):
+    """Otherwise seeds have different models, and W of a weak pair is 1 with one seed and 0 with another."""
+    from grip2.statistics.effect_sampler import model_of
+
+    rng = np.random.default_rng(5)
+    n, p = 600, 40
+    Z = rng.standard_normal((n, 2 * p)).astype(np.float32)
+    y = Z[:, 0] * Z[:, 1] + Z[:, 2] + 0.2 * Z[:, 3] * Z[:, 4] + rng.standard_normal(n)
+    layout = Layout(2, Units.single(p))
+
+    def pairs(seed: int) -> list[tuple[int, int]]:
+        model = model_of(Z, layout, y[:, None], curves=True, interactions=True, rng=np.random.default_rng(seed))
+        return list(zip(model.columns.pairs.left.tolist(), model.columns.pairs.right.tolist(), strict=True))
+
+    assert len({tuple(sorted(pairs(seed))) for seed in range(4)}) > 1  # what a short chain leaves differs
+    monkeypatch.setattr("grip2.statistics.effect_sampler.LONG_TABLE", n)
+    found = [pairs(seed) for seed in range(4)]
+    assert all(each == found[0] for each in found)
+    assert (0, 1) in found[0]

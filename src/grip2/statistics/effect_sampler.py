@@ -21,15 +21,19 @@ from grip2.standardise import standardise
 from grip2.statistics.augmented import shared_among_threads, threads_for
 from grip2.statistics.effect_chain import SWEEPS_PER_ROUND, Chain, Draws, MeasurementNoise, Noise, ProbitNoise
 from grip2.statistics.effect_model import EffectModel, fit_model
+from grip2.statistics.effect_start import greedy_state
 from grip2.statistics.pair_screen import ALL_PRODUCTS
 from grip2.units import Layout
 
 SWEEPS = 1600  # of all chains together
 CHAINS = 4
-# Of all responses together, such as one for each of many classes, but so many for each at least.
-SWEEPS_OF_ALL, FEWEST_SWEEPS = 4800, 400
+# Several responses, such as one for each of many classes, share the sweeps of three, but each has a quarter of its own.
+SHARED_SWEEPS, LEAST_SHARE = 3, 4
 BURN_IN = 0.2  # share of the sweeps of a chain
 SCREENING_ROUNDS = 12
+# Tables of so many rows: sweeps cost little beside their moments, so that there are more of them, and what is left for the
+# screening of pairs is that of a greedy search, which finds every strong term there, with any seed the same.
+LONG_TABLE, SWEEPS_OF_LONG = 20_000, 5
 # Densities of states fluctuate by so much (in logarithms) within a mode: smaller differences between chains mean little.
 FLATTENED = 5.0
 # Labels are modelled by latent measurements if the columns of the model, for all rows, have at most so many entries; those of
@@ -216,7 +220,9 @@ def posterior_of(
     ``means``, ``deviations`` (responses,): of the responses. ``noise``: of one of them; None: normal noise, for measurements.
     """
     responses = len(means)
-    sweeps = min(sweeps, max(FEWEST_SWEEPS, SWEEPS_OF_ALL // responses))
+    sweeps = min(sweeps, max(sweeps // LEAST_SHARE, SHARED_SWEEPS * sweeps // responses))
+    if model.n_rows >= LONG_TABLE and not latent:  # latent measurements are drawn for every row in every round
+        sweeps *= SWEEPS_OF_LONG
     rounds = max(1, -(-sweeps // (SWEEPS_PER_ROUND * chains)))
     noise = noise or (lambda _: MeasurementNoise(model.n_rows))
     runs = [
@@ -260,5 +266,7 @@ def _resample(chains: Sequence[Chain], rng: np.random.Generator) -> None:
 
 def _first_look(model: EffectModel, Z: np.ndarray, response: int, rng: np.random.Generator) -> np.ndarray:
     """(rows,) prediction of a short chain, for the screening of pairs; labels are taken for measurements."""
+    if len(Z) >= LONG_TABLE:
+        return model.prediction(Z, greedy_state(model.terms(response), len(Z)).effects)
     chain = Chain.of(model, response, MeasurementNoise(len(Z)), rng).begin_greedily()
     return model.prediction(Z, chain.run(SCREENING_ROUNDS, SCREENING_ROUNDS // 2).effects)
