@@ -31,9 +31,9 @@ CHAINS = 4
 SHARED_SWEEPS, LEAST_SHARE = 3, 4
 BURN_IN = 0.2  # share of the sweeps of a chain
 SCREENING_ROUNDS = 12
-# Tables of so many rows: sweeps cost little beside their moments, so that there are more of them, and what is left for the
-# screening of pairs is that of a greedy search, which finds every strong term there, with any seed the same.
-LONG_TABLE, SWEEPS_OF_LONG = 20_000, 5
+# In tables of so many rows what is left for the screening of pairs is that of a greedy search, which finds every strong term
+# there, with any seed the same.
+LONG_TABLE = 20_000
 # Densities of states fluctuate by so much (in logarithms) within a mode: smaller differences between chains mean little.
 FLATTENED = 5.0
 # Labels are modelled by latent measurements if the columns of the model, for all rows, have at most so many entries; those of
@@ -221,8 +221,6 @@ def posterior_of(
     """
     responses = len(means)
     sweeps = min(sweeps, max(sweeps // LEAST_SHARE, SHARED_SWEEPS * sweeps // responses))
-    if model.n_rows >= LONG_TABLE and not latent:  # latent measurements are drawn for every row in every round
-        sweeps *= SWEEPS_OF_LONG
     rounds = max(1, -(-sweeps // (SWEEPS_PER_ROUND * chains)))
     noise = noise or (lambda _: MeasurementNoise(model.n_rows))
     runs = [

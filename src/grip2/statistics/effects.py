@@ -35,7 +35,7 @@ from grip2.responses import Measurement, Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic, check_whole
 from grip2.statistics.effect_model import LEAST_PRODUCTS
-from grip2.statistics.effect_sampler import SWEEPS, EffectFit, fit_effects, sample_posterior
+from grip2.statistics.effect_sampler import LONG_TABLE, SWEEPS, EffectFit, fit_effects, sample_posterior
 from grip2.statistics.effect_sums import WholeTable
 from grip2.statistics.lasso_curves import LassoCurves
 from grip2.statistics.stage import Stage, StageFit
@@ -46,6 +46,8 @@ from grip2.units import Layout
 DISAGREEMENT = 0.5
 # Of the sweeps, in a fit that serves a rehearsal.
 REHEARSAL_SHARE = 4
+# Times as many, for measurements in long tables: there sweeps cost little beside the moments, and modes lie further apart.
+SWEEPS_OF_LONG = 5
 
 
 class EffectPosterior(Statistic, Stage):
@@ -187,13 +189,17 @@ class EffectPosterior(Statistic, Stage):
         rng: np.random.Generator,
         progress: Progress | None,
     ) -> EffectFit:
-        return fit_effects(Z, layout, y, rng=rng, fit_rows=fit_rows, progress=progress, **self._settings(fit_rows))
+        settings = self._settings(fit_rows, len(Z))
+        return fit_effects(Z, layout, y, rng=rng, fit_rows=fit_rows, progress=progress, **settings)
 
-    def _settings(self, fit_rows: np.ndarray | None) -> dict[str, Any]:
+    def _settings(self, fit_rows: np.ndarray | None, n_rows: int = 0) -> dict[str, Any]:
+        """Of a fit; ``n_rows``: of measurements. Latent ones, which are drawn anew in every round, have no more sweeps."""
         settings = {"curves": bool(self.curves), "interactions": bool(self.interactions), "sweeps": self.sweeps}
         if fit_rows is not None:
             # Serves a rehearsal only: what it predicts hardly changes with fewer sweeps and the best products alone.
             settings |= {"sweeps": max(1, self.sweeps // REHEARSAL_SHARE), "most_products": LEAST_PRODUCTS}
+        elif n_rows >= LONG_TABLE:
+            settings["sweeps"] = SWEEPS_OF_LONG * self.sweeps
         return settings
 
     def _check_settings(self) -> None:
