@@ -32,7 +32,7 @@ from grip2.progress import Progress, begin, split_progress
 from grip2.units import Units
 
 # Rows that knockoffs are judged on, at most.
-_ROWS = 20_000
+_ROWS = 10_000
 # Wider tables are not judged (the first number), and no other samplers are fitted to them (the second).
 _WIDEST, _WIDEST_COMPARED = 2_000, 500
 # Simulated responses: a quick look, and as many as a decision against a sampler needs.
