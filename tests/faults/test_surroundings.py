@@ -17,7 +17,7 @@ import pytest
 from grip2 import cli
 from grip2.commands import experiment
 from grip2.datasets import files, hiv
-from grip2.engine import cache_entries, compilation, effect_visits
+from grip2.engine import cache_entries, compilation, compiled_functions
 from grip2.errors import Grip2Error
 from grip2.experiments import workers
 from grip2.experiments.store import FILE, Store
@@ -132,15 +132,15 @@ def test_no_home_costs_the_caches_only(monkeypatch):
 
 
 def test_compiled_code_needs_no_folder(monkeypatch):
-    real = effect_visits.njit
+    real = compiled_functions.njit
 
     def nowhere(**settings):
         if settings.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
         return real(**settings)
 
-    monkeypatch.setattr(effect_visits, "njit", nowhere)
-    assert effect_visits.compiled(lambda x: x + 1)(2) == 3
+    monkeypatch.setattr(compiled_functions, "njit", nowhere)
+    assert compiled_functions.compiled(lambda x: x + 1)(2) == 3
 
 
 def test_a_damaged_entry_of_the_compilation_cache_is_replaced(tmp_path):
