@@ -3,7 +3,8 @@
     python benchmarks/group_power.py --data-sets 8 --jobs 2     # about five minutes; goes on where it was stopped
 
 n = 1,000 rows, p = 300 columns in consecutive groups of 10, 12 of the 30 groups true, each through some of its columns with
-effects of random sign; noise of variance 1. ``ar1``: AR(1) with correlation 0.8 of neighbours; ``ar1-0.9``: with 0.9.
+effects of random sign; noise of variance 1. ``ar1``: AR(1) with correlation 0.8 of neighbours; ``ar1-0.9``: with 0.9;
+``ar1-0.9-wide``: the same with p = 1,000, so 12 of 100 groups, and three data sets at most.
 ``blocks``: correlation 0.9 inside groups and 0.5 between them. Exact Gaussian knockoffs, units scored by the norm of lasso
 coefficients (lcd), fdr 0.1. Writes ``results/groups/trials.csv`` and ``README.md``.
 """
@@ -33,14 +34,16 @@ SETTINGS = [
     ("ar1-0.9", 1, 0.2, 5),
     ("blocks", 1, 0.2, 1),
     ("blocks", 3, 0.12, 1),
+    ("ar1-0.9-wide", 1, 0.2, 3),
 ]
-NEIGHBOURS = {"ar1": 0.8, "ar1-0.9": 0.9}
+NEIGHBOURS = {"ar1": 0.8, "ar1-0.9": 0.9, "ar1-0.9-wide": 0.9}
+WIDE, WIDE_COLUMNS, WIDE_DATA_SETS = "ar1-0.9-wide", 1000, 3
 SOLVERS = ("equi", "mvr", "maxent")
 
 
 def covariance(design: str) -> np.ndarray:
     if design in NEIGHBOURS:
-        return np.asarray(toeplitz(NEIGHBOURS[design] ** np.arange(COLUMNS)))
+        return np.asarray(toeplitz(NEIGHBOURS[design] ** np.arange(WIDE_COLUMNS if design == WIDE else COLUMNS)))
     group = np.arange(COLUMNS) // SIZE
     inside = np.where(group[:, None] == group, 0.9, 0.5)
     np.fill_diagonal(inside, 1.0)
@@ -53,7 +56,8 @@ def one(design: str, active: int, effect: float, copies: int, s: str, number: in
     from grip2.statistics import LassoCoefficient
 
     rng = np.random.default_rng(number)
-    p, Sigma = COLUMNS, covariance(design)
+    Sigma = covariance(design)
+    p = len(Sigma)
     X = rng.standard_normal((ROWS, p)) @ np.linalg.cholesky(Sigma).T
     true = rng.choice(p // SIZE, TRUE, replace=False)
     y = rng.standard_normal(ROWS)
@@ -98,14 +102,19 @@ def main() -> None:
     parser.add_argument("--data-sets", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    keys = [(*setting, s, number) for setting in SETTINGS for s in SOLVERS for number in range(given.data_sets)]
+    keys = [
+        (*setting, s, number)
+        for setting in SETTINGS
+        for s in SOLVERS
+        for number in range(min(given.data_sets, WIDE_DATA_SETS) if setting[0] == WIDE else given.data_sets)
+    ]
     trials = resumable.run(
         RESULTS / "trials.csv", ("design", "active", "effect", "copies", "S", "data set"), keys, one, jobs=given.jobs
     )
     text = summary(trials)
     (RESULTS / "README.md").write_text(
         f"# Groups as units\n\n`python benchmarks/group_power.py --data-sets {given.data_sets}`: {ROWS} rows, "
-        f"{COLUMNS} columns in groups of {SIZE}, {TRUE} groups true, "
+        f"{COLUMNS} columns ({WIDE}: {WIDE_COLUMNS}) in groups of {SIZE}, {TRUE} groups true, "
         f"fdr {FDR:g}, exact knockoffs, lcd.\n\n{text}\n",
         encoding="utf-8",
     )
