@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LassoCV
@@ -161,3 +163,13 @@ def test_folds_are_a_random_partition():
     )
     with pytest.raises(ValueError, match="folds must be a whole number between 2 and the number of rows, 3, got 5"):
         draw_folds(3, 5, np.random.default_rng(0))
+
+
+def test_a_wide_table_without_convergence_is_told_in_the_fit(monkeypatch):
+    """Warnings are errors in these tests: one that reached the user would fail here."""
+    monkeypatch.setattr("grip2.statistics.lasso_cv.GRAM_COLUMNS_MAX", 5)
+    Z, y = table(60, 80, correlation=0.3)
+    folds = draw_folds(60, 5, np.random.default_rng(0))
+    assert lasso_cv(Z, y, folds=folds).converged
+    monkeypatch.setattr("grip2.statistics.lasso_cv.LassoCV", partial(LassoCV, max_iter=2))
+    assert not lasso_cv(Z, y, folds=folds).converged

@@ -11,7 +11,6 @@ import numbers
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.linear_model import LassoCV
 
 from grip2.errors import Grip2Error
 from grip2.facts import Facts
@@ -20,7 +19,7 @@ from grip2.responses import Response
 from grip2.result import Importance
 from grip2.statistics.augmented import threads_for
 from grip2.statistics.base import Statistic
-from grip2.statistics.lasso_cv import check_grid, draw_folds, gram_fits, lambda_grid, lasso_cv
+from grip2.statistics.lasso_cv import check_grid, draw_folds, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
 from grip2.statistics.penalised_path import likelihood_cv
 from grip2.symmetry import Members
@@ -93,11 +92,5 @@ class LassoCoefficient(Statistic):
     def _least_squares(
         self, Z: np.ndarray, response: Response, folds: list[np.ndarray]
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        if gram_fits(Z.shape[1]):
-            fit = lasso_cv(Z, response.y, folds=folds, n_lambdas=self.n_lambdas, ratio=self.ratio)
-            return np.abs(fit.coefficients), {"lambda": fit.lambda_, "r2": fit.r2, "converged": fit.converged}
-        splits = [(np.setdiff1d(np.arange(len(Z)), fold), fold) for fold in folds]
-        largest = float(np.max(np.abs(Z.T @ response.y))) / len(Z)
-        grid = lambda_grid(largest, self.n_lambdas, self.ratio)
-        model = LassoCV(alphas=grid, cv=splits, precompute=False, random_state=0).fit(Z, response.y)
-        return np.abs(model.coef_), {"lambda": float(model.alpha_)}
+        fit = lasso_cv(Z, response.y, folds=folds, n_lambdas=self.n_lambdas, ratio=self.ratio)
+        return np.abs(fit.coefficients), {"lambda": fit.lambda_, "r2": fit.r2, "converged": fit.converged}

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import lasso_path
+from sklearn.linear_model import LassoCV, lasso_path
 from sklearn.model_selection import KFold
 
 from grip2.errors import Grip2Error
@@ -118,9 +118,12 @@ def lasso_cv(
 ) -> LassoFit:
     """The lasso ``min 1/(2n) ||y - b0 - Z b||^2 + lambda ||b||_1`` at the cross-validated lambda.
 
-    ``whole_path=True`` looks at every lambda of the grid, whatever the error does.
+    ``whole_path=True`` looks at every lambda of the grid, whatever the error does. Tables too wide for Gram matrices are
+    left to scikit-learn, with its tolerance.
     """
     Z, y = np.asarray(Z, dtype=float), np.asarray(y, dtype=float)
+    if not gram_fits(Z.shape[1]):
+        return _lasso_cv_of_table(Z, y, folds, n_lambdas, ratio)
     all_rows, parts = moments_by_fold(Z, y, folds)
     lambdas = lambda_grid(float(np.max(np.abs(all_rows.cross))), n_lambdas, ratio)
     solver = _Solver(tolerance, max_iterations)
@@ -146,6 +149,26 @@ def lasso_cv(
         errors=errors,
         r2=1.0 - float(mean_error[best]) / all_rows.response if all_rows.response > 0 else 0.0,
         converged=solver.converged,
+    )
+
+
+def _lasso_cv_of_table(Z: np.ndarray, y: np.ndarray, folds: Folds, n_lambdas: int, ratio: float) -> LassoFit:
+    splits = [(np.setdiff1d(np.arange(len(Z)), fold), fold) for fold in folds]
+    centred = y - y.mean()
+    grid = lambda_grid(float(np.max(np.abs(Z.T @ centred))) / len(Z), n_lambdas, ratio)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model = LassoCV(alphas=grid, cv=splits, precompute=False, random_state=0).fit(Z, y)
+    errors = np.asarray(model.mse_path_)
+    variance = float(centred @ centred) / len(y)
+    return LassoFit(
+        coefficients=np.asarray(model.coef_),
+        intercept=float(model.intercept_),
+        lambda_=float(model.alpha_),
+        lambdas=np.asarray(model.alphas_),
+        errors=errors,
+        r2=1.0 - float(errors.mean(axis=1).min()) / variance if variance > 0 else 0.0,
+        converged=not caught,
     )
 
 

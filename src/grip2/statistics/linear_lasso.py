@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import entr
-from sklearn.linear_model import LassoCV
 
 from grip2.responses import Measurement, Response, share_explained
 from grip2.statistics.augmented import threads_for
-from grip2.statistics.lasso_cv import draw_folds, gram_fits, lasso_cv
+from grip2.statistics.lasso_cv import draw_folds, lasso_cv
 from grip2.statistics.logistic_path import logistic_cv
 from grip2.statistics.penalised_path import likelihood_cv, response_folds
 from grip2.statistics.residual_lasso import FOLDS
@@ -64,17 +63,10 @@ def _residual(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.r
     y = response.y
     folds = draw_folds(len(fit_rows), min(FOLDS, len(fit_rows)), rng)
     own, target = (Z, y) if len(fit_rows) == len(Z) else (Z[fit_rows], y[fit_rows])
-    if gram_fits(Z.shape[1]):
-        fit = lasso_cv(own, target, folds=folds)
-        coefficients, intercept, penalty, share = fit.coefficients, fit.intercept, fit.lambda_, fit.r2
-    else:
-        splits = [(np.setdiff1d(np.arange(len(fit_rows)), fold), fold) for fold in folds]
-        model = LassoCV(cv=splits, precompute=False, random_state=0).fit(own, target)
-        coefficients, intercept, penalty = model.coef_, float(model.intercept_), float(model.alpha_)
-        share = 1.0 - float(model.mse_path_.mean(axis=1).min() / max(target.var(), np.finfo(float).tiny))
-    residual = y - Z @ coefficients - intercept
+    fit = lasso_cv(own, target, folds=folds)
+    residual = y - Z @ fit.coefficients - fit.intercept
     left = Measurement.residual(residual, fit_rows)
-    return LassoPart(np.abs(coefficients), max(0.0, share), left, None, left.scale, (penalty,))
+    return LassoPart(np.abs(fit.coefficients), max(0.0, fit.r2), left, None, left.scale, (fit.lambda_,))
 
 
 def _logistic(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
