@@ -48,7 +48,8 @@ FEWEST_ROWS, FEWEST_UNITS = 30, 5
 MOST_TRUE = 20
 # Penalties, as multiples of the universal one: the larger leaves the strongest null units only, the smaller many.
 _PENALTIES = (0.5, 0.25)
-# Of the lasso: its duality gap, as a share of the variance of the response, and sweeps at most.
+# Of the lasso: its duality gap, as a share of the variance of the noise, and sweeps at most. As a share of that of the response
+# it would hide false discoveries of strong effects, whose noise is a hundredth of it.
 _TOLERANCE, _MOST_SWEEPS = 1e-3, 1_000
 # Columns of the table of all members, two functions of each included, and its entries.
 _MOST_COLUMNS, _MOST_ENTRIES = 1_500, 20_000_000
@@ -267,7 +268,7 @@ class _Lasso:
         noise = np.sqrt(1.0 / (1.0 + SIGNAL_TO_NOISE[family]))  # of a standardised response
         down_to = noise * self.penalties[: penalty + 1]
         nothing = np.zeros(len(self.gram))
-        path, _ = descend(self.gram, self.cross[response], 1.0, down_to, nothing, _TOLERANCE, _MOST_SWEEPS)
+        path, _ = descend(self.gram, self.cross[response], 1.0, down_to, nothing, _TOLERANCE * noise**2, _MOST_SWEEPS)
         return np.asarray(path[:, -1])
 
 
