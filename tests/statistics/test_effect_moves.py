@@ -17,7 +17,9 @@ from tests.effect_states import (
     problem,
     tables,
 )
+from tests.naive.effect_swap import naive_swap
 
+from grip2.engine.effect_swap import swap_columns
 from grip2.engine.effect_sweeps import nothing_acts, refresh, sweep
 from grip2.standardise import standardise
 from grip2.statistics import effect_moves as module
@@ -88,10 +90,8 @@ class OnlyWhatIsPossibleAtFirst(EffectMoves):
     """Broken: the state decides which swaps are tried."""
 
     def move(self, state, prior, rng):
-        now = module._Moving(self._terms, state, prior)
-        possible = [edge for edge in self._edges.tolist() if now.one_acts(*edge)]
-        for j, other in rng.permutation(np.array(possible, dtype=int).reshape(-1, 2)).tolist():
-            now.swap(j, other, rng)
+        acting = state.acting[self._terms.unit[self._edges]]
+        module._Moving(self._terms, state, prior).swap(rng.permutation(self._edges[acting.sum(axis=1) == 1]), rng)
 
 
 def test_swaps_that_the_state_decides_on_are_caught():
@@ -100,35 +100,50 @@ def test_swaps_that_the_state_decides_on_are_caught():
     assert beyond(found, exact_probabilities(given)) > 1
 
 
-class AlwaysZero:
-    """A generator whose uniform numbers are tiny where a swap is accepted or rejected."""
-
-    def __init__(self, rng):
-        self._rng = rng
-        self._since = 0
-
-    def random(self, size=None):
-        self._since += 1
-        return self._rng.random(size) if size is not None or self._since % 3 != 2 else 1e-300
-
-    def __getattr__(self, name):
-        return getattr(self._rng, name)
-
-
 class AcceptsAll(EffectMoves):
     """Broken: every swap is accepted."""
 
     def move(self, state, prior, rng):
-        now = module._Moving(self._terms, state, prior)
-        for j, other in rng.permutation(self._edges).tolist():
-            if now.one_acts(j, other):
-                now.swap(j, other, AlwaysZero(rng))
+        edges, (_, _, functions) = rng.permutation(self._edges), self._terms.place.shape
+        uniform = rng.random((len(edges), 3))
+        uniform[:, 1] = 1e-300
+        swap_columns(
+            self._terms,
+            state,
+            edges,
+            float(prior.precision),
+            prior.variances,
+            prior.log_shares[0],
+            uniform,
+            rng.standard_normal((len(edges), functions)),
+        )
 
 
 def test_swaps_that_are_always_accepted_are_caught():
     given = star(UNEQUAL)
     found, _ = chains(given, 12, 300, swaps=True, moves=AcceptsAll)
     assert beyond(found, exact_probabilities(given)) > 1
+
+
+@pytest.mark.parametrize("given", [star, with_pairs])
+def test_swaps_are_those_of_the_naive_twin(given):
+    """From many states, which sweeps lead to; some have columns without a V."""
+    given, rng, swapped = given(), RNG(5), 0
+    terms, prior = given.terms, given.prior
+    state, edges = nothing_acts(terms), EffectMoves(terms)._edges
+    for _ in range(300):
+        sweep(terms, state, rng.permutation(len(state.chosen) + len(state.pair))[None], prior, rng)
+        refresh(terms, state)
+        uniform, normal = rng.random((len(edges), 3)), rng.standard_normal((len(edges), terms.place.shape[2]))
+        twin = type(state)(*(part.copy() for part in state))
+        for k, edge in enumerate(edges.tolist()):
+            naive_swap(terms, twin, prior, edge, uniform[k], normal[k])
+        before = state.chosen.copy()
+        swap_columns(terms, state, edges, float(prior.precision), prior.variances, prior.log_shares[0], uniform, normal)
+        swapped += int((state.chosen != before).any())
+        for one, other in zip(state, twin, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-5)
+    assert swapped > 10
 
 
 class TakesTheBest(EffectMoves):

@@ -59,7 +59,7 @@ def naive_sweep(given, effects, chosen, order, uniform, normal):
             by_member.setdefault(member, []).append((choice, weight))
         ladder = [
             (member, choice, weight)
-            for member, own in sorted(by_member.items(), key=lambda item: -max(w for _, w in item[1]))
+            for member, own in sorted(by_member.items(), key=lambda item: -sum(np.exp([w for _, w in item[1]])))
             for choice, weight in own
         ]
         weights = np.exp([*(weight for _, _, weight in ladder), none])

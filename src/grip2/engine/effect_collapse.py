@@ -58,13 +58,17 @@ def collapsed_exchange(
     lower = np.linalg.cholesky(fixed)
     known = _pulled(terms.correlation, others, precision, scale)
     _forward(lower, known)
+    # Of all choices at once: substitution is then made of few large products.
+    of_all = np.empty((len(others), choices * size))
+    for c in range(choices):
+        of_all[:, c * size : (c + 1) * size] = _scaled(terms.gram, others, columns[c], precision, scale, own_scale)
+    _forward(lower, of_all)
     evidence = np.empty(choices)
     for c in range(choices):
         evidence[c] = -np.inf
         if contains(columns[c], len(terms.gram) - 1):  # a member that lacks one of the columns cannot act so
             continue
-        between = _scaled(terms.gram, others, columns[c], precision, scale, own_scale)
-        _forward(lower, between)
+        between = of_all[:, c * size : (c + 1) * size].copy()
         left = _scaled(terms.gram, columns[c], columns[c], precision, own_scale, own_scale)
         left -= np.dot(between.T, between)
         pulled = _pulled(terms.correlation, columns[c], precision, own_scale)

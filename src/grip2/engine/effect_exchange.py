@@ -55,9 +55,9 @@ def exchange_members(
         turned[e] = along[e] / values[e] + turned[e] / np.sqrt(values[e])
     drawn = np.dot(vectors, turned)
     for e in range(size):
-        _add_effect(terms.gram, state, before[e], -state.effects[before[e]])
+        add_effect(terms.gram, state, before[e], -state.effects[before[e]])
     for e in range(size):
-        _add_effect(terms.gram, state, columns[new, e], scale[e] * drawn[e])
+        add_effect(terms.gram, state, columns[new, e], scale[e] * drawn[e])
     set_members(terms, state, units, new, pairs)
 
 
@@ -209,7 +209,7 @@ def drawn_choice(log_weight: np.ndarray, uniform: float) -> int:
 
 
 @compiled_helper
-def _add_effect(gram: np.ndarray, state: EffectState, column: int, change: float) -> None:
+def add_effect(gram: np.ndarray, state: EffectState, column: int, change: float) -> None:
     """Change an effect, and the residual with it."""
     state.effects[column] += change
     for c in range(len(gram)):

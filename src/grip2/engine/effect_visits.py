@@ -75,17 +75,31 @@ def visit_terms(
         heredity[terms.unit[j]] += fixed.log_shares[1, state.chosen[j]] - fixed.log_shares[0, state.chosen[j]]
     of_main = np.empty((members, len(terms.sets)))
     mean = np.empty((members, terms.place.shape[2]))
+    halves = _halves_of_sets(terms.sets)
+    of_half = np.empty((members, 2, 1 << (terms.sets.shape[1] - terms.sets.shape[1] // 2)))
     of_pair = np.empty((members * members, terms.pair_place.shape[3]))
     for i in range(len(order)):
         t = order[i]
         if t < p:
             before = state.chosen[t]
-            _visit_main(terms, state, t, uniform[i], normal[i], fixed, of_main, mean, sums)
+            _visit_main(terms, state, t, uniform[i], normal[i], fixed, halves, of_half, of_main, mean, sums)
             now, u = state.chosen[t], terms.unit[t]
             heredity[u] += fixed.log_shares[1, now] - fixed.log_shares[0, now]
             heredity[u] -= fixed.log_shares[1, before] - fixed.log_shares[0, before]
         else:
             _visit_pair(terms, state, t - p, uniform[i], normal[i, 0], fixed, heredity, of_pair, sums)
+
+
+@compiled_helper
+def _halves_of_sets(sets: np.ndarray) -> np.ndarray:
+    """(sets, 2) which of the first half of the functions are in a set, and which of the others: a bit for each."""
+    functions = sets.shape[1]
+    halves = np.zeros((len(sets), 2), np.int64)
+    for s in range(len(sets)):
+        for f in range(functions):
+            half, bit = (0, f) if f < functions // 2 else (1, f - functions // 2)
+            halves[s, half] += (1 << bit) if sets[s, f] > 0 else 0
+    return halves
 
 
 @compiled_helper
@@ -96,6 +110,8 @@ def _visit_main(
     uniform: float,
     normal: np.ndarray,
     fixed: Fixed,
+    halves: np.ndarray,
+    of_half: np.ndarray,
     weights: np.ndarray,
     mean: np.ndarray,
     sums: EffectSums,
@@ -104,55 +120,74 @@ def _visit_main(
     members, _, functions = place.shape
     absent = len(terms.gram) - 1
     u = terms.unit[j]
+    before = place[state.member[u], j]
     acted = 0
     for f in range(functions):
-        if state.effects[place[state.member[u], j, f]] != 0.0:
+        if state.effects[before[f]] != 0.0:
             acted = 1
-            _set_effect(terms.gram, state, place[state.member[u], j, f], 0.0)
     others = state.acting[u] - acted  # terms of the unit that act beside this one
     free = others == 0
     shares = fixed.shares[1 if state.in_pairs[u] > 0 else 0]
     chance = 1.0 / members if free else 1.0
     # A set's weight is its share times the product over functions of exp(evidence) where they act: few exponentials of many
-    # sets. Divided by that of the best set, exp(M) with M the sum of positive evidence, it cannot overflow.
-    acts_by, rests_by = np.empty(functions), np.empty(functions)
+    # sets. Divided by that of the best set, exp(M) with M the sum of positive evidence, it cannot overflow. Products over the
+    # first half of the functions, and over the others, are those of many sets.
+    first_half = functions // 2
     best = np.zeros(members)
+    some_absent = False
     for k in range(members):
-        allowed = free or k == state.member[u]
+        if not free and k != state.member[u]:
+            continue
+        of_half[k, :, 0] = 1.0
         for f in range(functions):
             column = place[k, j, f]
             mean[k, f], evidence = 0.0, 0.0
             if column != absent:
-                mean[k, f] = fixed.posterior[f] * fixed.precision * state.residual[column]
+                without = state.residual[column]
+                if acted:
+                    for b in before:
+                        without += state.effects[b] * terms.gram[b, column]
+                mean[k, f] = fixed.posterior[f] * fixed.precision * without
                 evidence = fixed.at_zero[f] + 0.5 * mean[k, f] ** 2 / fixed.posterior[f]
-            acts_by[f], rests_by[f] = np.exp(min(evidence, 0.0)), np.exp(-max(evidence, 0.0))
+            else:
+                some_absent = True
             best[k] += max(evidence, 0.0)
-        for s in range(len(sets)):
-            weight = shares[s + 1] * chance if allowed else 0.0
-            for f in range(functions):
-                weight *= acts_by[f] if sets[s, f] > 0 else rests_by[f]
-            weights[k, s] = weight
-        if not allowed:
-            best[k] = 0.0
-    most = 0.0  # no entry of best is below it
+            # One of the two is 1: whichever has the larger weight.
+            less = np.exp(-abs(evidence))
+            acts_by, rests_by = (1.0, less) if evidence > 0.0 else (less, 1.0)
+            half, bit = (0, f) if f < first_half else (1, f - first_half)
+            for code in range(1 << bit):
+                of_half[k, half, code + (1 << bit)] = of_half[k, half, code] * acts_by
+                of_half[k, half, code] *= rests_by
+    most = best.max()  # no entry is below zero
+    of_member = np.zeros(members)
     for k in range(members):
-        most = max(most, best[k])
-    for k in range(members):
-        down = np.exp(best[k] - most)
+        if not free and k != state.member[u]:
+            weights[k] = 0.0
+            continue
+        down = chance * np.exp(best[k] - most)
         for s in range(len(sets)):
-            weights[k, s] *= down
-    member, which = _pick(weights, shares[0] * np.exp(-most), uniform)
+            weights[k, s] = down * shares[s + 1] * of_half[k, 0, halves[s, 0]] * of_half[k, 1, halves[s, 1]]
+            of_member[k] += weights[k, s]
+    none = shares[0] * np.exp(-most)
+    total = none + of_member.sum()
+    member, which = _pick(weights, of_member, uniform * total)
     for k in range(members):
         if not free:
             sums.probability[u, k] += 1.0 if k == state.member[u] else 0.0
-            continue
-        for s in range(len(sets)):
-            for f in range(functions):
-                if sets[s, f] > 0 and place[k, j, f] != absent:  # a set of absent functions is no act
-                    sums.probability[u, k] += weights[k, s]
-                    break
+        elif not some_absent:
+            sums.probability[u, k] += of_member[k] / total
+        else:
+            for s in range(len(sets)):
+                for f in range(functions):
+                    if sets[s, f] > 0 and place[k, j, f] != absent:  # a set of absent functions is no act
+                        sums.probability[u, k] += weights[k, s] / total
+                        break
     sums.visits[u] += 1.0
     acts = 0
+    for f in range(functions):
+        if state.effects[before[f]] != 0.0 and (member != state.member[u] or sets[which, f] == 0):
+            _set_effect(terms.gram, state, before[f], 0.0)
     if member >= 0:
         for f in range(functions):
             column = place[member, j, f]
@@ -182,11 +217,11 @@ def _visit_pair(
     absent = len(terms.gram) - 1
     posterior = fixed.posterior[-1]
     left, right = terms.pair_units[q]
-    acted = 0
+    acted, before = 0, absent
     if state.pair[q] > 0:
         acted, old = 1, state.pair[q] - 1
-        both = old // products
-        _set_effect(terms.gram, state, place[both // members, both % members, old % products], 0.0)
+        before = place[old // products // members, old // products % members, old % products]
+    effect = state.effects[before]
     free_left, free_right = state.acting[left] == acted, state.acting[right] == acted
     prior = fixed.at_zero[-1] - np.log(members) * (free_left + free_right)
     # If this were the first pair of a unit, its single effects would have another prior.
@@ -201,17 +236,25 @@ def _visit_pair(
                 weights[k * members + other, c] = -np.inf
                 column = place[k, other, c]
                 if allowed and column != absent:
-                    mean = posterior * fixed.precision * state.residual[column]
+                    without = state.residual[column]
+                    if acted:
+                        without += effect * terms.gram[before, column]
+                    mean = posterior * fixed.precision * without
                     of_kind = fixed.log_pair[1 + terms.pair_kind[q, c]]
                     weights[k * members + other, c] = of_kind + prior + 0.5 * mean**2 / posterior
-    both, which = _pick(weights, _without_logarithms(weights, fixed.log_pair[0]), uniform)
+    none = _without_logarithms(weights, fixed.log_pair[0])
+    of_both = np.zeros(members * members)
+    for b in range(len(of_both)):
+        for c in range(products):
+            of_both[b] += weights[b, c]
+    total = none + of_both.sum()
+    both, which = _pick(weights, of_both, uniform * total)
     for k in range(members):
         for other in range(members):
-            for c in range(products):
-                if free_left:
-                    sums.probability[left, k] += weights[k * members + other, c]
-                if free_right:
-                    sums.probability[right, other] += weights[k * members + other, c]
+            if free_left:
+                sums.probability[left, k] += of_both[k * members + other] / total
+            if free_right:
+                sums.probability[right, other] += of_both[k * members + other] / total
     if not free_left:
         sums.probability[left, state.member[left]] += 1.0
     if not free_right:
@@ -223,8 +266,12 @@ def _visit_pair(
         acts = 1
         state.member[left], state.member[right] = both // members, both % members
         column = place[both // members, both % members, which]
-        mean = posterior * fixed.precision * state.residual[column]
+        mean = posterior * fixed.precision * (state.residual[column] + effect * terms.gram[before, column])
+        if column != before:
+            _set_effect(terms.gram, state, before, 0.0)
         _set_effect(terms.gram, state, column, mean + np.sqrt(posterior) * normal)
+    elif acted:
+        _set_effect(terms.gram, state, before, 0.0)
     state.pair[q] = 1 + both * products + which if acts else 0
     for u in (left, right):
         state.acting[u] += acts - acted
@@ -246,29 +293,24 @@ def _without_logarithms(log_weight: np.ndarray, log_none: float) -> float:
 
 
 @compiled_helper
-def _pick(weight: np.ndarray, none: float, uniform: float) -> tuple[int, int]:
-    """Draw a member (combination) and one of its options, or (-1, 0) for none; weights become probabilities.
+def _pick(weight: np.ndarray, of_member: np.ndarray, uniform: float) -> tuple[int, int]:
+    """Draw a member (combination) and one of its options, or (-1, 0) for none, where ``uniform`` lies between 0 and all weights.
 
-    Likelier members come first, so that one uniform draw picks the same member whichever is called the original.
+    ``of_member``: sums of the weights. Likelier members come first, so that one uniform draw picks the same member whichever is
+    called the original.
     """
     members, options = weight.shape
-    top = np.zeros(members)
-    total = none
-    for k in range(members):
-        for s in range(options):
-            top[k] = max(top[k], weight[k, s])
-            total += weight[k, s]
-    for k in range(members):
-        for s in range(options):
-            weight[k, s] /= total
     ladder = 0.0
     seen = np.zeros(members, np.bool_)  # weights may be zero: a member must not come twice
     for _ in range(members):
         k = -1
         for other in range(members):
-            if not seen[other] and (k < 0 or top[other] > top[k]):
+            if not seen[other] and (k < 0 or of_member[other] > of_member[k]):
                 k = other
         seen[k] = True
+        if uniform >= ladder + of_member[k]:
+            ladder += of_member[k]
+            continue
         for s in range(options):
             ladder += weight[k, s]
             if uniform < ladder:

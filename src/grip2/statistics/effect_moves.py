@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from grip2.engine.effect_collapse import collapsed_exchange, draw_effects
 from grip2.engine.effect_exchange import exchange_members
+from grip2.engine.effect_swap import swap_columns
 from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior, refresh
 
 # Units whose lines correlate by this much, in any members, exchange members together; columns swap effects.
@@ -52,9 +52,7 @@ class EffectMoves:
         # Which edges are tried, and when, must not depend on the state: a swap can make another one possible, so that those
         # that are impossible at first are tried too. Otherwise columns with many neighbours would act too often.
         tried = rng.random(len(self._edges)) < min(1.0, JOINT_MOST / max(1, len(state.chosen)))
-        for j, other in rng.permutation(self._edges[tried]).tolist():
-            if now.one_acts(j, other):
-                now.swap(j, other, rng)
+        now.swap(rng.permutation(self._edges[tried]), rng)
 
     def collapse(
         self, state: EffectState, prior: Prior, rng: np.random.Generator, work: float = COLLAPSED_WORK
@@ -161,20 +159,10 @@ class _Moving:
     def acting_pairs(self) -> np.ndarray:
         return np.flatnonzero(self.state.pair)
 
-    def acts_once(self, columns: np.ndarray) -> np.ndarray:
-        """Is the effect of this column the only one of its unit? False too where the unit does not act."""
-        unit = self._terms.unit[columns]
-        own = self._terms.place[self.state.member[unit], columns]
-        return np.asarray((self.state.acting[unit] == 1) & self.state.effects[own].any(axis=-1))
-
     def work(self, units: Sequence[int]) -> float:
         """Of an exchange: the cube of the number of its terms, for every choice of members."""
         terms = float(self.state.acting[list(units)].sum())
         return float(len(self._terms.place)) ** len(units) * terms**3
-
-    def one_acts(self, j: int, other: int) -> bool:
-        """Does one of the units of two columns act, in one term, and the other not at all?"""
-        return bool(self.state.acting[self._terms.unit[j]] + self.state.acting[self._terms.unit[other]] == 1)
 
     def exchange(self, units: Sequence[int], rng: np.random.Generator) -> None:
         """Draw the members of the units anew, in all their terms."""
@@ -190,57 +178,18 @@ class _Moving:
             rng.standard_normal(most),
         )
 
-    def swap(self, j: int, other: int, rng: np.random.Generator) -> None:
-        """Propose that the one of two columns of different units that does not act takes over from the one that does."""
-        uniform, accepted, normal = rng.random(), rng.random(), rng.standard_normal(self._terms.place.shape[2])
-        if self.acts_once(np.array([other]))[0]:
-            j, other = other, j
-        of, to = self._terms.unit[j], self._terms.unit[other]
-        if not self.acts_once(np.array([j]))[0] or self.state.acting[to] or self.state.in_pairs[of]:
-            return
-        place, gram = self._terms.place, self._terms.gram
-        before = place[self.state.member[of], j]
-        without = self.state.residual + self.state.effects[before] @ gram[before]
-        # Neither acts: the odds that either acts normalise two Gibbs steps, so their ratio is that of Hastings.
-        here, there = (self._weights(without, column) for column in (j, other))
-        if np.log(accepted) >= there.total - here.total:
-            return
-        drawn = _drawn(there.log_weight.reshape(-1), uniform)
-        member, which = divmod(drawn, len(self._terms.sets))
-        value = (
-            self._terms.sets[which] * there.present[member] * (there.mean[member] + np.sqrt(there.posterior) * normal)
+    def swap(self, edges: np.ndarray, rng: np.random.Generator) -> None:
+        """Propose, along each of the edges (edges, 2), that the column that does not act takes over from the one that does."""
+        swap_columns(
+            self._terms,
+            self.state,
+            edges,
+            float(self._prior.precision),
+            self._prior.variances,
+            self._prior.log_shares[0],
+            rng.random((len(edges), 3)),
+            rng.standard_normal((len(edges), self._terms.place.shape[2])),
         )
-        self.state.effects[before] = 0.0
-        self.state.effects[place[member, other]] = value
-        self.state.effects[-1] = 0.0
-        self.state.residual[:] = without - value @ gram[place[member, other]]
-        self.state.chosen[j], self.state.chosen[other] = _drawn(here.log_idle, rng.random()), which + 1
-        self.state.acting[of], self.state.acting[to], self.state.member[to] = 0, 1, member
-
-    def _weights(self, residual: np.ndarray, column: int) -> _Weights:
-        """Of everything that a column of a unit that does not act otherwise may do, and its odds."""
-        place, sets, prior = self._terms.place[:, column], self._terms.sets, self._prior
-        present = (place != len(self._terms.gram) - 1).astype(float)
-        slabs = prior.variances[:-1]
-        posterior = 1.0 / (prior.precision + 1.0 / slabs)
-        mean = posterior * prior.precision * residual[place] * present
-        evidence = (0.5 * np.log(posterior / slabs) + 0.5 * mean**2 / posterior) * present
-        shares = prior.log_shares[0]
-        possible = (present @ sets.T) > 0
-        with np.errstate(divide="ignore"):
-            log_idle = np.concatenate([shares[:1], shares[1:] + np.log(np.mean(~possible, axis=0))])
-        log_weight = np.where(possible, shares[1:] - np.log(len(place)) + evidence @ sets.T, -np.inf)
-        total = np.logaddexp.reduce(log_weight, axis=None) - np.logaddexp.reduce(log_idle)
-        return _Weights(present, posterior, mean, log_weight, log_idle, float(total))
-
-
-class _Weights(NamedTuple):
-    present: np.ndarray  # (members, functions)
-    posterior: np.ndarray  # (functions,) variance of an effect
-    mean: np.ndarray  # (members, functions)
-    log_weight: np.ndarray  # (members, sets) of acting; absent functions do not
-    log_idle: np.ndarray  # (1 + sets,) of not acting: no set, or one of absent functions
-    total: float  # log odds of acting
 
 
 def log_density(terms: EffectTerms, state: EffectState, prior: Prior) -> float:
@@ -256,13 +205,6 @@ def log_density(terms: EffectTerms, state: EffectState, prior: Prior) -> float:
     total += float(prior.log_shares[inside, state.chosen].sum())
     total += float((prior.log_pair[1 + kinds] - prior.log_pair[0]).sum())
     return total - float(np.log(len(terms.place)) * np.count_nonzero(state.acting))
-
-
-def _drawn(log_weight: np.ndarray, uniform: float) -> int:
-    """Likelier ones come first, so that one uniform draw picks the same member whichever is called the original."""
-    order = np.argsort(-log_weight, kind="stable")
-    ladder = np.cumsum(np.exp(log_weight[order] - log_weight[order[0]]))
-    return int(order[min(np.searchsorted(ladder, uniform * ladder[-1], side="right"), len(order) - 1)])
 
 
 def _log_evidence(
