@@ -52,7 +52,7 @@ def test_many_columns_go_without_a_gram_matrix(monkeypatch):
     monkeypatch.setattr("grip2.statistics.lasso_cv.GRAM_COLUMNS_MAX", 5)
     slow = LassoCoefficient().importance(X, Xk, y, rng=np.random.default_rng(0))
     assert slow.facts.details["lambda"] == pytest.approx(fast.facts.details["lambda"])
-    np.testing.assert_allclose(slow.W, fast.W, atol=0.01)
+    np.testing.assert_allclose(slow.W, fast.W, atol=1e-3)  # both have a duality gap of at most a millionth
 
 
 # At 5 nearly every step goes without a Gram matrix, at 25 those with many working columns.

@@ -106,21 +106,37 @@ def _descend_within(
     for i in range(size):
         for k in range(size):
             own_gram[i, k] = gram[working[i], working[k]]
+    sweeps = descend_all(own_gram, own_cross, response, own, own_gradient, penalty, tolerance, most)
+    b[working] = own
+    return int(sweeps)
+
+
+@compiled
+def descend_all(
+    gram: np.ndarray,
+    cross: np.ndarray,
+    response: float,
+    b: np.ndarray,
+    gradient: np.ndarray,
+    penalty: float,
+    tolerance: float,
+    most: int,
+) -> int:
+    """Sweeps over all columns until the gap is closed; changes ``b`` and ``gradient`` and says how many were needed."""
     sweeps = 0
     while sweeps < most:
         sweeps += 1
-        for i in range(size):
-            squares = own_gram[i, i]
+        for i in range(len(b)):
+            squares = gram[i, i]
             if squares <= 0:
                 continue
-            pull = own_gradient[i] + squares * own[i]
+            pull = gradient[i] + squares * b[i]
             new = np.sign(pull) * max(abs(pull) - penalty, 0.0) / squares
-            change = new - own[i]
+            change = new - b[i]
             if change != 0:
-                own[i] = new
-                for k in range(size):
-                    own_gradient[k] -= change * own_gram[i, k]
-        if _gap(own_cross, own_gradient, own, response, penalty) <= tolerance * response:
+                b[i] = new
+                for k in range(len(b)):
+                    gradient[k] -= change * gram[i, k]
+        if _gap(cross, gradient, b, response, penalty) <= tolerance * response:
             break
-    b[working] = own
     return sweeps

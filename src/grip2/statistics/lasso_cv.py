@@ -13,17 +13,15 @@ be missed. ``whole_path=True`` does without it.
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LassoCV, lasso_path
 from sklearn.model_selection import KFold
 
 from grip2.errors import Grip2Error
+from grip2.statistics.lasso_table import TableLasso
 
 # The path is left when the error exceeds its minimum by this many standard errors of the paired difference
 # over folds,
@@ -32,12 +30,13 @@ LEAVE_AFTER_ERRORS = 3.0
 LEAVE_AFTER_POINTS = 10
 LEAVE_AFTER_SHARE = 0.1
 CHUNK = 5  # grid points between two looks at the error
-# Duality gap that ends a descent, as a share of the response's sum of squares: on moments, and where a table is read in every
-# sweep. At scikit-learn's 1e-4 a path that starts from its last point often does not move at all.
-TOLERANCE, TABLE_TOLERANCE = 1e-6, 1e-4
+# Duality gap that ends a descent, as a share of the response's sum of squares. At scikit-learn's 1e-4 a path that starts from
+# its last point often does not move at all.
+TOLERANCE = 1e-6
 # Above this many columns the Gram matrices of the folds and their copies (about 14) take more than 2 GB.
 GRAM_COLUMNS_MAX = 4000
 
+Problem = TypeVar("Problem")
 Folds = Sequence[np.ndarray]  # row numbers held out by each fold
 
 
@@ -47,6 +46,23 @@ class Moments(NamedTuple):
     gram: np.ndarray
     cross: np.ndarray
     response: float
+
+    def path(
+        self, lambdas: np.ndarray, start: np.ndarray, tolerance: float, max_iterations: int
+    ) -> tuple[np.ndarray, bool]:
+        """Coefficients (columns, penalties), each started from the last; and whether every gap was closed."""
+        from grip2.engine.lasso_descent import descend  # compiled: it takes a second to import
+
+        found, converged = descend(
+            np.ascontiguousarray(self.gram, dtype=float),
+            np.ascontiguousarray(self.cross, dtype=float),
+            float(self.response),
+            np.ascontiguousarray(lambdas, dtype=float),
+            np.ascontiguousarray(start, dtype=float),
+            float(tolerance),
+            int(max_iterations),
+        )
+        return np.asarray(found), bool(converged)
 
 
 @dataclass(frozen=True)
@@ -119,28 +135,32 @@ def lasso_cv(
     """The lasso ``min 1/(2n) ||y - b0 - Z b||^2 + lambda ||b||_1`` at the cross-validated lambda.
 
     ``whole_path=True`` looks at every lambda of the grid, whatever the error does. Tables too wide for Gram matrices are
-    left to scikit-learn, with its tolerance.
+    fitted without them (`grip2.statistics.lasso_table`).
     """
     Z, y = np.asarray(Z, dtype=float), np.asarray(y, dtype=float)
-    if not gram_fits(Z.shape[1]):
-        return _lasso_cv_of_table(Z, y, folds, n_lambdas, ratio)
-    all_rows, parts = moments_by_fold(Z, y, folds)
+    all_rows: Moments | TableLasso
+    parts: Sequence[_Fold[Any]]
+    all_rows, parts = (moments_by_fold if gram_fits(Z.shape[1]) else tables_by_fold)(Z, y, folds)
     lambdas = lambda_grid(float(np.max(np.abs(all_rows.cross))), n_lambdas, ratio)
-    solver = _Solver(tolerance, max_iterations)
+    converged = True
     errors = np.empty((0, len(folds)))
     coefficients = [np.zeros(Z.shape[1]) for _ in folds]
     while len(errors) < n_lambdas and (whole_path or not has_turned(errors, n_lambdas)):
         chunk = lambdas[len(errors) : len(errors) + CHUNK]
         found = np.empty((len(chunk), len(folds)))
         for k, rows in enumerate(folds):
-            path = solver.path(parts[k].training, chunk, coefficients[k])
-            coefficients[k] = path[:, -1]
-            residual = (y[rows] - parts[k].y_mean)[:, None] - (Z[rows] - parts[k].mean) @ path
+            path, closed = parts[k].training.path(chunk, coefficients[k], tolerance, max_iterations)
+            coefficients[k], converged = path[:, -1], converged and closed
+            used = np.flatnonzero(path.any(axis=1))
+            residual = (y[rows] - parts[k].y_mean)[:, None] - (Z[np.ix_(rows, used)] - parts[k].mean[used]) @ path[used]
             found[:, k] = np.mean(residual**2, axis=0)
         errors = np.vstack([errors, found])
     mean_error = errors.mean(axis=1)
     best = int(np.argmin(mean_error))
-    final = solver.path(all_rows, lambdas[: best + 1], np.zeros(Z.shape[1]))[:, -1]
+    final = np.zeros(Z.shape[1])
+    for start in range(0, best + 1, CHUNK):
+        path, closed = all_rows.path(lambdas[start : min(start + CHUNK, best + 1)], final, tolerance, max_iterations)
+        final, converged = path[:, -1], converged and closed
     return LassoFit(
         coefficients=final,
         intercept=float(y.mean() - Z.mean(axis=0) @ final),
@@ -148,27 +168,7 @@ def lasso_cv(
         lambdas=lambdas[: len(errors)],
         errors=errors,
         r2=1.0 - float(mean_error[best]) / all_rows.response if all_rows.response > 0 else 0.0,
-        converged=solver.converged,
-    )
-
-
-def _lasso_cv_of_table(Z: np.ndarray, y: np.ndarray, folds: Folds, n_lambdas: int, ratio: float) -> LassoFit:
-    splits = [(np.setdiff1d(np.arange(len(Z)), fold), fold) for fold in folds]
-    centred = y - y.mean()
-    grid = lambda_grid(float(np.max(np.abs(Z.T @ centred))) / len(Z), n_lambdas, ratio)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        model = LassoCV(alphas=grid, cv=splits, precompute=False, random_state=0).fit(Z, y)
-    errors = np.asarray(model.mse_path_)
-    variance = float(centred @ centred) / len(y)
-    return LassoFit(
-        coefficients=np.asarray(model.coef_),
-        intercept=float(model.intercept_),
-        lambda_=float(model.alpha_),
-        lambdas=np.asarray(model.alphas_),
-        errors=errors,
-        r2=1.0 - float(errors.mean(axis=1).min()) / variance if variance > 0 else 0.0,
-        converged=not caught,
+        converged=converged,
     )
 
 
@@ -183,7 +183,7 @@ def gram_path(
     """Lasso coefficients (columns, penalties) along descending penalties, each started from the last."""
     tolerance = TOLERANCE if tolerance is None else tolerance
     start = np.zeros(len(problem.cross)) if start is None else start
-    return _Solver(tolerance, max_iterations).path(problem, lambdas, start)
+    return problem.path(lambdas, start, tolerance, max_iterations)[0]
 
 
 def table_path(
@@ -196,56 +196,15 @@ def table_path(
     max_iterations: int = 5000,
 ) -> np.ndarray:
     """`gram_path` of centred ``Z`` and ``y`` without their Gram matrix; slower where there are more rows than columns."""
-    tolerance = TABLE_TOLERANCE if tolerance is None else tolerance
+    tolerance = TOLERANCE if tolerance is None else tolerance
     start = np.zeros(Z.shape[1]) if start is None else start
-    return _Solver(tolerance, max_iterations).table_path(Z, y, lambdas, start)
+    return TableLasso(Z, y, intercept=False).path(lambdas, start, tolerance, max_iterations)[0]
 
 
-class _Fold(NamedTuple):
-    training: Moments
+class _Fold(NamedTuple, Generic[Problem]):
+    training: Problem
     mean: np.ndarray  # of the training rows
     y_mean: float
-
-
-class _Solver:
-    """Coordinate descent on moments, or on a table; remembers whether every fit converged."""
-
-    def __init__(self, tolerance: float, max_iterations: int) -> None:
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.converged = True
-
-    def path(self, problem: Moments, lambdas: np.ndarray, start: np.ndarray) -> np.ndarray:
-        from grip2.engine.lasso_descent import descend  # compiled: it takes a second to import
-
-        found, converged = descend(
-            np.ascontiguousarray(problem.gram, dtype=float),
-            np.ascontiguousarray(problem.cross, dtype=float),
-            float(problem.response),
-            np.ascontiguousarray(lambdas, dtype=float),
-            np.ascontiguousarray(start, dtype=float),
-            float(self.tolerance),
-            int(self.max_iterations),
-        )
-        self.converged &= converged
-        return np.asarray(found)
-
-    def table_path(self, Z: np.ndarray, y: np.ndarray, lambdas: np.ndarray, start: np.ndarray) -> np.ndarray:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            _, coefficients, _ = lasso_path(
-                np.asfortranarray(Z),
-                y,
-                alphas=lambdas,
-                coef_init=start.copy(),  # it is overwritten
-                tol=self.tolerance,
-                max_iter=self.max_iterations,
-                check_input=False,
-                random_state=0,  # unused: coordinates are visited in turn. Without it NumPy's global generator is advanced
-                precompute=False,
-            )
-        self.converged &= not caught
-        return np.asarray(coefficients)
 
 
 def has_turned(errors: np.ndarray, n_lambdas: int = 0) -> bool:
@@ -259,7 +218,7 @@ def has_turned(errors: np.ndarray, n_lambdas: int = 0) -> bool:
     return bool(rise.mean() > LEAVE_AFTER_ERRORS * rise.std(ddof=1) / np.sqrt(len(rise)))
 
 
-def moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moments, list[_Fold]]:
+def moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moments, list[_Fold[Moments]]]:
     """Moments of all rows and of the training rows of every fold, in one pass over the data."""
     # Shifted by the overall means first: down-dating then subtracts small numbers from small numbers.
     shift, y_shift = Z.mean(axis=0), float(y.mean())
@@ -276,6 +235,13 @@ def moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moments
         training = _centred(rest)
         parts.append(_Fold(training, shift + rest.z / rest.n, y_shift + float(rest.y / rest.n)))
     return _centred(total), parts
+
+
+def tables_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[TableLasso, list[_Fold[TableLasso]]]:
+    """The same without Gram matrices; the table is not copied."""
+    masks = [np.isin(np.arange(len(Z)), rows, invert=True) for rows in folds]
+    tables = [TableLasso(Z, y, mask) for mask in masks]
+    return TableLasso(Z, y), [_Fold(table, table.mean, table.y_mean) for table in tables]
 
 
 class _Sums(NamedTuple):
