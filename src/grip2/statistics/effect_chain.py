@@ -139,7 +139,7 @@ class Chain:
     @classmethod
     def of(cls, model: EffectModel, response: int, noise: Noise, rng: np.random.Generator) -> Chain:
         terms = model.terms(response)
-        return cls(terms, EffectMoves(terms, model.edges), model.n_rows, model.all_pairs, noise, rng)
+        return cls(terms, EffectMoves(terms, model.edges, model.triples), model.n_rows, model.all_pairs, noise, rng)
 
     def __post_init__(self) -> None:
         self.state = nothing_acts(self.terms)

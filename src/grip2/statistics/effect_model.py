@@ -16,12 +16,14 @@ import numpy as np
 from grip2.engine.effect_sweeps import EffectTerms
 from grip2.statistics.basis import FUNCTIONS, Basis, SideFunctions
 from grip2.statistics.effect_design import COLUMNS_MAX, EffectColumns, EffectMoments, main_columns, moments_of
-from grip2.statistics.effect_moves import correlated_columns
+from grip2.statistics.effect_moves import correlated_columns, determined_units
 from grip2.statistics.pair_screen import ALL_PRODUCTS, PairTerms, count_pairs, screen_pairs
 from grip2.units import Layout
 
 # Pairs in the model, at most, and multiplications that their moments may take.
 PAIRS_MAX = 500
+# A table of so many rows is long: effects are known so exactly that chains move little.
+LONG_TABLE = 20_000
 # All nine products of a pair are in the model, so that its probabilities are those of its prior; where these would leave room
 # for fewer pairs than the second number, as with several copies, only the best are, and at least three.
 LEAST_PRODUCTS, ENOUGH_PAIRS = 3, 80
@@ -63,6 +65,11 @@ class EffectModel:
     def edges(self) -> np.ndarray:
         """(edges, 2) columns of different units that are correlated; the same for all responses."""
         return correlated_columns(self.terms(0))
+
+    @cached_property
+    def triples(self) -> list[tuple[int, int, int]]:
+        """Units that determine each other, in long tables, where chains would not tell otherwise which of them act."""
+        return determined_units(self.terms(0)) if self.n_rows >= LONG_TABLE else []
 
     def prediction(self, Z: np.ndarray, effects: np.ndarray) -> np.ndarray:
         """(rows,) of effects (size,) on the columns of the model."""

@@ -6,7 +6,7 @@ of a unit act, they are therefore bound to their member, and units that are corr
 - *exchange*: the members of one unit, or of two correlated or interacting units together, are drawn anew in all their terms,
   given which basis functions act and with their effects integrated out: an exact Gibbs step;
 - *collapsed exchange*: the same with the effects of all other terms integrated out too, for long tables, in which these are
-  known so exactly that they hold a unit to its member;
+  known so exactly that they hold a unit to its member; also of three units that nearly determine each other;
 - *swap*: the only effect of a column is taken over by a correlated column of a unit that does not act, a Metropolis step.
 """
 
@@ -24,6 +24,11 @@ from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior, refresh
 
 # Units whose lines correlate by this much, in any members, exchange members together; columns swap effects.
 CORRELATED = 0.3
+# Three units whose lines have partial correlations of this much with each other, given all other columns, as a time of the day,
+# its hour and its minute have: what two of them say, the third says.
+DETERMINED = 0.7
+_TRIPLES_MOST = 200
+_LEAST_EIGENVALUE = 1e-4  # added to correlations before they are inverted
 JOINT_MOST = 40  # pairs of units that exchange members together, and columns that swap, at most, in a round
 # Multiplications of all exchanges of a round, about; those of units of many columns cost most.
 _WORK_MAX = 2e6
@@ -35,10 +40,13 @@ COLLAPSED_WORK = 3e7
 class EffectMoves:
     """The moves of one chain, in the order in which they are made."""
 
-    def __init__(self, terms: EffectTerms, edges: np.ndarray | None = None) -> None:
-        """``edges``: of `correlated_columns`, which all chains of a model share."""
+    def __init__(
+        self, terms: EffectTerms, edges: np.ndarray | None = None, triples: Sequence[tuple[int, int, int]] = ()
+    ) -> None:
+        """``edges``: of `correlated_columns`, which all chains of a model share; ``triples``: of `determined_units`."""
         self._terms = terms
         self._edges = correlated_columns(terms) if edges is None else edges
+        self._triples = triples
 
     def move(self, state: EffectState, prior: Prior, rng: np.random.Generator) -> None:
         """Exchanges of the units that act, and some swaps."""
@@ -59,7 +67,7 @@ class EffectMoves:
     ) -> None:
         """Collapsed exchanges of units that act, in random order, as many as the ``work`` allows; then all effects anew.
 
-        Single units, and as many pairs of units that are correlated or interact.
+        Single units, as many pairs of units that are correlated or interact, and triples that determine each other.
         """
         terms = self._terms
         used = int(np.count_nonzero(state.effects))
@@ -68,7 +76,8 @@ class EffectMoves:
         single = [(int(unit),) for unit in np.flatnonzero(state.acting)]
         couples = self._couples(_Moving(terms, state, prior))
         chosen = [couples[k] for k in rng.permutation(len(couples))[: len(single)]]
-        every: list[tuple[int, ...]] = [*single, *chosen]
+        triples = [units for units in self._triples if state.acting[list(units)].all()]
+        every: list[tuple[int, ...]] = [*single, *chosen, *triples]
         slabs = prior.variances[self._kind]
         for k in rng.permutation(len(every))[: max(1, int(work / (used**3 / 3 + 1)))]:
             try:
@@ -148,6 +157,29 @@ def correlated_columns(terms: EffectTerms) -> np.ndarray:
     near = np.take_along_axis(closeness, closest, axis=1) >= CORRELATED
     ends = np.stack([np.broadcast_to(there[:, None], closest.shape)[near], there[closest][near]], axis=1)
     return np.asarray(np.unique(np.sort(ends, axis=1), axis=0), dtype=np.intp).reshape(-1, 2)
+
+
+def determined_units(terms: EffectTerms) -> list[tuple[int, int, int]]:
+    """Units any two of which nearly determine the third, in some member, by straight lines; not too many."""
+    units = int(terms.unit.max()) + 1
+    absent = len(terms.gram) - 1
+    closeness = np.zeros((units, units))
+    for k in range(len(terms.place)):
+        there = np.flatnonzero(terms.place[k, :, 0] != absent)
+        if len(there) < 3:
+            continue
+        lines = terms.place[k, there, 0]
+        inverse = np.linalg.inv(terms.gram[np.ix_(lines, lines)].astype(float) + _LEAST_EIGENVALUE * np.eye(len(lines)))
+        scale = 1.0 / np.sqrt(np.diag(inverse))
+        partial = np.abs(inverse * scale[:, None] * scale)
+        ends = terms.unit[there]
+        np.maximum.at(closeness, (ends[:, None], ends[None, :]), partial)
+    np.fill_diagonal(closeness, 0.0)
+    near = [set(np.flatnonzero(row >= DETERMINED).tolist()) for row in closeness]
+    found = [
+        (u, v, w) for u in range(units) for v in sorted(near[u]) if v > u for w in sorted(near[u] & near[v]) if w > v
+    ]
+    return found if len(found) <= _TRIPLES_MOST else []
 
 
 class _Moving:

@@ -20,7 +20,7 @@ from grip2.progress import Progress, counted_progress, split_progress
 from grip2.standardise import standardise
 from grip2.statistics.augmented import shared_among_threads, threads_for
 from grip2.statistics.effect_chain import SWEEPS_PER_ROUND, Chain, Draws, MeasurementNoise, Noise, ProbitNoise
-from grip2.statistics.effect_model import EffectModel, fit_model
+from grip2.statistics.effect_model import LONG_TABLE, EffectModel, fit_model
 from grip2.statistics.effect_start import greedy_state
 from grip2.statistics.pair_screen import ALL_PRODUCTS
 from grip2.units import Layout
@@ -31,9 +31,6 @@ CHAINS = 4
 SHARED_SWEEPS, LEAST_SHARE = 3, 4
 BURN_IN = 0.2  # share of the sweeps of a chain
 SCREENING_ROUNDS = 12
-# In tables of so many rows what is left for the screening of pairs is that of a greedy search, which finds every strong term
-# there, with any seed the same.
-LONG_TABLE = 20_000
 # Densities of states fluctuate by so much (in logarithms) within a mode: smaller differences between chains mean little.
 FLATTENED = 5.0
 # Labels are modelled by latent measurements if the columns of the model, for all rows, have at most so many entries; those of
@@ -264,6 +261,7 @@ def _resample(chains: Sequence[Chain], rng: np.random.Generator) -> None:
 
 def _first_look(model: EffectModel, Z: np.ndarray, response: int, rng: np.random.Generator) -> np.ndarray:
     """(rows,) prediction of a short chain, for the screening of pairs; labels are taken for measurements."""
+    # In long tables a greedy search finds every strong term, with any seed the same.
     if len(Z) >= LONG_TABLE:
         return model.prediction(Z, greedy_state(model.terms(response), len(Z)).effects)
     chain = Chain.of(model, response, MeasurementNoise(len(Z)), rng).begin_greedily()

@@ -34,8 +34,8 @@ from grip2.progress import Progress, share_progress
 from grip2.responses import Measurement, Response
 from grip2.result import Importance
 from grip2.statistics.base import Statistic, check_whole
-from grip2.statistics.effect_model import LEAST_PRODUCTS
-from grip2.statistics.effect_sampler import LONG_TABLE, SWEEPS, EffectFit, fit_effects, sample_posterior
+from grip2.statistics.effect_model import LEAST_PRODUCTS, LONG_TABLE
+from grip2.statistics.effect_sampler import SWEEPS, EffectFit, fit_effects, sample_posterior
 from grip2.statistics.effect_sums import WholeTable
 from grip2.statistics.lasso_curves import LassoCurves
 from grip2.statistics.stage import Stage, StageFit

@@ -20,7 +20,7 @@ class TableLasso:
     """``min 1/(2n) ||y - b0 - Z b||^2 + lambda ||b||_1`` over n rows of a table."""
 
     def __init__(self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray | None = None, *, intercept: bool = True) -> None:
-        """``Z`` (rows, columns) is not changed; ``rows`` masks those that are fitted: all by default. ``intercept=False``: none."""
+        """``Z`` (rows, columns) is not changed; ``rows`` masks those that are fitted, all by default."""
         self._Z = Z
         self._rows = np.ones(len(Z)) if rows is None else rows.astype(float)
         self._n = float(self._rows.sum())
