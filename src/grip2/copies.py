@@ -40,8 +40,8 @@ MAJORITY = 0.5
 COPIES_LIMIT = 200
 # More than so many only while the table of all members has no more columns than this.
 COPIES_OF_WIDE_TABLES, NARROW_COLUMNS = 5, 1_200
-# Entries of the table of all members, and columns in it, beyond which copies cost more than they are worth: the lassos then have
-# no Gram matrix, and the model of effects no room for a line of every column.
+# Entries of the table of all members, and columns in it, beyond which copies cost more than they are worth: the model of effects
+# then has no room for the basis functions of most columns, soon not for a line of every one.
 ENTRIES_MAX = 60_000_000
 COLUMNS_MAX = 4_000
 
