@@ -303,3 +303,74 @@ def test_all_problems_are_told_at_once():
     lines = str(told.value).splitlines()
     assert len(lines) == 5
     assert all(f"  {number}. " in line for number, line in enumerate(lines[1:], 1))
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers", "notice"),
+    [
+        (cycle("63.1 kg", "70 kg", "81.25 kg"), cycle(63.1, 70, 81.25), "x: read as numbers with the unit 'kg'"),
+        (cycle("12 Months", "36 months", "60 months"), cycle(12, 36, 60), "x: read as numbers with the unit 'Months'"),
+        (cycle("1,200 m²", "980 m²", "15,000 m²"), cycle(1200, 980, 15000), "x: read as numbers with the unit 'm²'"),
+        (
+            cycle("1,5 mg/dl", "2,25 mg/dl", "3,0 mg/dl"),
+            cycle(1.5, 2.25, 3),
+            "x: read as numbers with the unit 'mg/dl'",
+        ),
+        (cycle("8:30", "23:45", "00:06"), cycle(8.5, 23.75, 0.1), "x: read as times such as 8:30, in hours"),
+        (
+            cycle("01:00:36", "02:30:00", "00:00:09"),
+            cycle(1.01, 2.5, 0.0025),
+            "x: read as times such as 8:30, in hours",
+        ),
+    ],
+)
+def test_numbers_with_a_unit_and_times(texts, numbers, notice):
+    found, values, notices = variable(texts)
+    assert found.role == Role.NUMBER
+    np.testing.assert_allclose(values[:, 0], numbers)
+    assert notice in notices
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        cycle("63.1 kg", "140 lb", "81 kg"),  # two units
+        cycle("1st", "2nd", "3rd"),
+        cycle("05 kg", "07 kg", "11 kg"),  # codes
+        cycle("8:30", "9:75", "10:00"),  # no time
+        cycle("A1", "B2", "C3"),
+        cycle("<5", ">5", "<5 "),  # nothing but limits: two levels
+    ],
+)
+def test_texts_that_are_no_numbers_in_one_unit(texts):
+    assert variable(texts)[0].role in (Role.CATEGORY, Role.BINARY)
+
+
+def test_cells_beyond_a_limit_count_as_the_limit():
+    values = [f"{i / 7:.2f}" for i in range(N)]
+    values[3], values[50] = "<0.1", "> 900"
+    found, numbers, notices = variable(values)
+    assert found.role == Role.NUMBER
+    assert numbers[[3, 50], 0].tolist() == [0.1, 900.0]
+    assert "x: 2 cells beyond a limit, such as '<0.1', count as the limit" in notices
+    # Asked for numbers they are missing, as all other damaged cells; among other damaged cells they are told with these.
+    assert np.isnan(variable(values, roles={"x": "number"})[1][[3, 50], 0]).all()
+    values[7] = "broken"
+    assert "'<0.1'" in problems_of(values)[0]
+    assert "'broken'" in problems_of(values)[0]
+
+
+def test_words_that_differ_by_capitals_only_are_one_level():
+    texts = cycle("Yes", "no", "yes", "NO", "no", "Not  known", "not known")
+    found, _, notices = variable(texts)
+    assert found.role == Role.CATEGORY
+    assert set(found.levels) == {"Yes", "no", "Not  known"}
+    told = [notice for notice in notices if "differ by capitals only" in notice]
+    assert len(told) == 1
+    assert "'NO' and 'no'" in told[0]
+    assert set(variable(texts, roles={"x": "category"})[0].levels) == {*texts}
+    # Single letters may mean different things.
+    assert set(variable(cycle("m", "M", "f"))[0].levels) == {"m", "M", "f"}
+    # Two levels that are one make a constant.
+    found, _, notices = variable(cycle("Same", "same"))
+    assert found.role == Role.CONSTANT

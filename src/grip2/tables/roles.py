@@ -4,8 +4,9 @@ A role that the user gives (``columns={"zip": "category"}``, ``--as zip=category
 
 1. **constant**: one value only, or none. Left out.
 2. **number**: numbers, and texts that are all numbers written in one way (plain, thousands separators, decimal comma, a sign such
-   as %). Texts with leading zeros are codes, not numbers. Where at least 90 % of the cells are numbers, the others are damaged
-   cells, and the table is refused until they are mended or declared.
+   as %, one unit such as kg), and times such as 8:30, in hours. Texts with leading zeros are codes, not numbers. Where at least
+   90 % of the cells are numbers, cells such as <0.1 count as the limit that they name; others are damaged cells, and the table is
+   refused until they are mended or declared.
 3. **0/1**: two values, numbers or texts, and booleans. A text column with one value and empty cells too: the value, or none.
 4. **identifier**: whole numbers that count the rows from 0 or 1, or whose column is named like one (id, customer_id, rownames,
    index) and that are all different or have more than 50 values; texts with more values than half of the rows, with no value in
@@ -22,7 +23,8 @@ A role that the user gives (``columns={"zip": "category"}``, ``--as zip=category
 
 Empty cells and marks such as "N/A", "?" and "." are missing; so is "NA", but in a text column that has empty cells too, and in
 one that is declared a category, "NA" is a level. A text column that is empty in at least half of the rows has the level
-"(missing)". Spaces around texts do not count. In an array, whose columns have no names, numbers are never identifiers, and a
+"(missing)". Spaces around texts do not count; words of two letters or more that differ by capitals only are one level, unless the
+column is declared a category. In an array, whose columns have no names, numbers are never identifiers, and a
 copy of the target is told by a warning.
 """
 

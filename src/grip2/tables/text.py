@@ -24,6 +24,9 @@ _SPACES = re.compile(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(\D|$))")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?$")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?$")
 _SIGNS = "%$€£"
+_WITH_UNIT = re.compile(r"(?P<number>[+-]?[\d.,]*\d)\s*(?P<unit>[^\W\d_]{1,12}(/[^\W\d_]{1,12})?[²³]?\.?)$")
+_BEYOND = re.compile(r"[<>≤≥]=?\s*(\S+)$")
+_CLOCK = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?$")
 
 # Tried in this order; the first that fits is used.
 DATE_FORMATS = (
@@ -42,6 +45,12 @@ def is_plain_number(text: str) -> bool:
     return _PLAIN.match(text) is not None
 
 
+def beyond_limit(text: str) -> str | None:
+    """The number in ``<0.1`` or ``> 200``, a measurement beyond what an instrument can tell; None where it is something else."""
+    found = _BEYOND.match(text)
+    return found.group(1) if found and is_plain_number(found.group(1)) else None
+
+
 def looks_like_code(texts: Sequence[str]) -> bool:
     """Digits with leading zeros, such as postal codes, are names and not numbers."""
     return any(_CODE.match(text) for text in texts)
@@ -58,7 +67,30 @@ def uniform_numbers(texts: Sequence[str]) -> tuple[list[str], str] | None:
         cleaned = [clean(text) for text in texts]
         if all(text is not None and is_plain_number(text) for text in cleaned):
             return [text for text in cleaned if text is not None], name
-    return None
+    return _in_one_unit(texts) or _by_the_clock(texts)
+
+
+def _in_one_unit(texts: Sequence[str]) -> tuple[list[str], str] | None:
+    """``63.1 kg``, with the same unit in every cell."""
+    found = [_WITH_UNIT.match(text) for text in texts]
+    numbers = [match.group("number") for match in found if match]
+    if len(numbers) < len(texts) or looks_like_code(numbers):
+        return None
+    units = {match.group("unit") for match in found if match}
+    if len({unit.casefold().rstrip(".") for unit in units}) > 1:
+        return None
+    plain = uniform_numbers(numbers)
+    return None if plain is None else (plain[0], f"numbers with the unit {min(units)!r}")
+
+
+def _by_the_clock(texts: Sequence[str]) -> tuple[list[str], str] | None:
+    """``8:30`` or ``08:30:15``, as hours."""
+    found = [_CLOCK.match(text) for text in texts]
+    parts = [match.groups() for match in found if match]
+    if len(parts) < len(texts):
+        return None
+    hours = [int(first) + int(second) / 60 + float(third or 0) / 3600 for first, second, third in parts]
+    return [f"{hour:.12g}" for hour in hours], "times such as 8:30, in hours"
 
 
 def _grouped(text: str) -> str | None:

@@ -16,6 +16,7 @@ from grip2.tables.roles import ABSENT_SHARE, DATE_SHARE, NUMBER_SHARE, RARE_SHAR
 from grip2.tables.text import (
     MISSING_MARKS,
     NUMBER_MARKS,
+    beyond_limit,
     exact_numbers,
     is_plain_number,
     looks_like_code,
@@ -23,6 +24,9 @@ from grip2.tables.text import (
     uniform_numbers,
 )
 
+# Levels with fewer letters, such as M and m, may mean different things.
+LEAST_LETTERS = 2
+SHOWN_ALIKE = 3
 # Marks that may be a level of a text column.
 NOT_AVAILABLE = ("NA", "na")
 
@@ -76,10 +80,16 @@ class Texts:
         damaged = cells & ~plain_cells
         if counts[plain_cells].sum() < NUMBER_SHARE * counts[cells].sum() or counts[plain_cells].sum() == 0:
             return None
+        limits = {label: beyond_limit(label) for label, bad in zip(self.labels, damaged, strict=True) if bad}
+        plain_texts = {label: label for label, plain in zip(self.labels, plain_cells, strict=True) if plain}
+        if asked is None and all(limits.values()):
+            count, example = int(counts[damaged].sum()), next(iter(limits))
+            notice = f"{count} cells beyond a limit, such as {example!r}, count as the limit"
+            known = {label: limit for label, limit in limits.items() if limit is not None}
+            return self._numbers(plain_texts | known, (notice,)).read(asked, policy)
         rows = np.flatnonzero(damaged[self.codes] & (self.codes >= 0))
         where = row_list(rows, [self.labels[self.codes[row]] for row in rows[:10]])
         if asked is not None and asked.role == Role.NUMBER:
-            plain_texts = {label: label for label, plain in zip(self.labels, plain_cells, strict=True) if plain}
             notice = f"{len(rows)} cells that are no numbers count as missing: {where}"
             return self._numbers(plain_texts, (notice,)).read(asked, policy)
         return cannot(
@@ -144,7 +154,33 @@ class Texts:
                 asked_about = (f"{mark!r} in {rows} rows is a level, as there are empty cells too",)
         missing = np.array([label in marks for label in self.labels] + [True], dtype=bool)
         codes = np.where(missing[self.codes], -1, self.codes)
+        if asked is None:
+            codes, alike = self._alike_as_one(codes, counts)
+            asked_about = (*asked_about, *alike)
         reading = Levels(self.name, codes, self.labels).read(asked, policy)
         if reading.problems or reading.values is None:
             return reading
         return replace(reading, notices=(*asked_about, *reading.notices))
+
+    def _alike_as_one(self, codes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+        """Words that differ by capitals and spaces only become the most frequent of them; and what to tell about it."""
+        groups: dict[str, list[int]] = {}
+        for number, label in enumerate(self.labels):
+            if sum(map(str.isalpha, label)) >= LEAST_LETTERS:
+                groups.setdefault(" ".join(label.casefold().split()), []).append(number)
+        becomes = np.arange(len(self.labels) + 1)
+        becomes[-1] = -1  # missing
+        told = []
+        for group in groups.values():
+            used = [number for number in group if counts[number]]
+            if len(used) > 1:
+                kept = max(used, key=lambda number: counts[number])
+                becomes[used] = kept
+                told.append(" and ".join(repr(self.labels[number]) for number in used))
+        if not told:
+            return codes, ()
+        shown = "; ".join(told[:SHOWN_ALIKE]) + (f" and {len(told) - SHOWN_ALIKE} more" * (len(told) > SHOWN_ALIKE))
+        notice = (
+            f"levels that differ by capitals only are one: {shown}; to keep them apart: {say(self.name, 'category')}"
+        )
+        return becomes[codes], (notice,)
