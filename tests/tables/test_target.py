@@ -127,3 +127,20 @@ def test_times_and_events_together():
     assert target.values["event"].tolist() == [True, False]
     texts, _ = read_target(series(["a", "b", "a", "b"]), "t")
     assert "must be a time in numbers" in str(survival_target(texts, event, 4)[1][0])
+
+
+def test_classes_that_differ_by_capitals_only_are_one():
+    words = ["Yes", "yes", "yes", "no", "No ", "no", None]
+    found, problems = read_target(nw.from_native(pl.Series(words), series_only=True), "y")
+    assert not problems
+    assert found.values.tolist() == ["yes", "yes", "yes", "no", "no", "no"]
+    assert found.notices[0] == "y: classes that differ by capitals only are one: 'Yes' and 'yes'; 'no' and 'No'"
+    letters, _ = read_target(nw.from_native(pl.Series(["a", "A", "b"]), series_only=True), "y")
+    assert letters.values.tolist() == ["a", "A", "b"]
+    assert letters.notices == ()
+
+
+def test_how_numbers_were_read_is_told():
+    found, _ = read_target(nw.from_native(pl.Series(["1.5 kg", "2 kg", "7 kg"]), series_only=True), "y")
+    assert found.values.tolist() == [1.5, 2.0, 7.0]
+    assert found.notices == ("y: read as numbers with the unit 'kg'",)

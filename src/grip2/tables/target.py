@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from grip2.errors import Grip2Error
 from grip2.tables.records import Problem, Role
 from grip2.tables.roles import IDENTIFIER_SHARE, MAX_LEVELS, Missing
 from grip2.tables.sources import column_of
-from grip2.tables.text import MISSING_MARKS
+from grip2.tables.text import MISSING_MARKS, alike
 
 TIME, EVENT = "time", "event"
 # More values than these are a measurement, not what has happened.
@@ -154,9 +155,13 @@ def read_target(series: nw.Series[Any], name: str) -> tuple[TargetValues, list[P
         return nothing, [Problem(f"the target {name!r} holds dates", remedy)]
     if reading.values is not None and not reading.levels:
         present = ~np.isnan(reading.columns[0])
-        return _of_rows(reading.columns[0][present], present, name), []
+        told = tuple(f"{name}: {notice}" for notice in reading.notices)
+        return _of_rows(reading.columns[0][present], present, name, told), []
     texts = texts_of(series)
     present = np.array([text is not None for text in texts], dtype=bool)
+    classes, shown = alike(Counter(texts[present].tolist()))
+    texts = np.array([classes.get(text, text) for text in texts] + [None], dtype=object)[:-1]
+    told = (f"{name}: classes that differ by capitals only are one: {shown}",) if classes else ()
     n_classes = len(set(texts[present]))
     if n_classes > min(MAX_LEVELS, max(5, IDENTIFIER_SHARE * present.sum())):
         what = (
@@ -164,7 +169,7 @@ def read_target(series: nw.Series[Any], name: str) -> tuple[TargetValues, list[P
             "identifiers rather than classes"
         )
         return nothing, [Problem(what, "choose another target, or mend its cells in the file")]
-    return _of_rows(texts[present].astype(str), present, name), []
+    return _of_rows(texts[present].astype(str), present, name, told), []
 
 
 def texts_of(series: nw.Series[Any]) -> np.ndarray:
@@ -174,11 +179,11 @@ def texts_of(series: nw.Series[Any]) -> np.ndarray:
     return np.array([None if text is None or text in marks else text for text in texts] + [None], dtype=object)[:-1]
 
 
-def _of_rows(values: np.ndarray, present: np.ndarray, name: str) -> TargetValues:
+def _of_rows(values: np.ndarray, present: np.ndarray, name: str, notices: tuple[str, ...] = ()) -> TargetValues:
     if present.all():
-        return TargetValues(values, name=f"the target {name!r}")
+        return TargetValues(values, None, notices, f"the target {name!r}")
     notice = f"{name} is missing in {int((~present).sum())} of {len(present)} rows, which are left out"
-    return TargetValues(values, np.flatnonzero(present), (notice,), f"the target {name!r}")
+    return TargetValues(values, np.flatnonzero(present), (*notices, notice), f"the target {name!r}")
 
 
 def read_event(series: nw.Series[Any], name: str, value: str | None) -> tuple[TargetValues, list[Problem]]:

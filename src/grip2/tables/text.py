@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +17,10 @@ MISSING_MARKS = frozenset(
 # Missing in a column of numbers or dates. In a column of texts "NA" is missing unless empty cells occur too; others are levels.
 DOUBTFUL_MARKS = frozenset({"NA", "na", "None", "none", "-", "--", "missing", "Missing"})
 NUMBER_MARKS = MISSING_MARKS | DOUBTFUL_MARKS
+
+# Levels with fewer letters, such as M and m, may mean different things.
+LEAST_LETTERS = 2
+SHOWN_ALIKE = 3
 
 _PLAIN = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity))$")
 _CODE = re.compile(r"0\d+$")
@@ -170,6 +174,25 @@ def parse_dates(texts: Sequence[str], counts: np.ndarray, *, share: float) -> tu
 def _readable(how: str) -> str:
     words = {"%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month", "%B": "month"}
     return re.sub(r"%[A-Za-z]", lambda found: words[found.group()], how)
+
+
+def alike(counts: Mapping[str, int]) -> tuple[dict[str, str], str]:
+    """Words that differ by capitals and spaces only, each with the most frequent of them; and which they are, in words.
+
+    ``counts``: rows that have each text.
+    """
+    groups: dict[str, list[str]] = {}
+    for text, rows in counts.items():
+        if rows and sum(map(str.isalpha, text)) >= LEAST_LETTERS:
+            groups.setdefault(" ".join(text.casefold().split()), []).append(text)
+    becomes: dict[str, str] = {}
+    told = []
+    for group in groups.values():
+        if len(group) > 1:
+            becomes |= dict.fromkeys(group, max(group, key=lambda text: counts[text]))
+            told.append(" and ".join(map(repr, group)))
+    more = f" and {len(told) - SHOWN_ALIKE} more" if len(told) > SHOWN_ALIKE else ""
+    return becomes, "; ".join(told[:SHOWN_ALIKE]) + more
 
 
 _LEADING_NUMBER = re.compile(r"\D*?(-?\d+(\.\d+)?)")

@@ -16,6 +16,7 @@ from grip2.tables.roles import ABSENT_SHARE, DATE_SHARE, NUMBER_SHARE, RARE_SHAR
 from grip2.tables.text import (
     MISSING_MARKS,
     NUMBER_MARKS,
+    alike,
     beyond_limit,
     exact_numbers,
     is_plain_number,
@@ -24,9 +25,6 @@ from grip2.tables.text import (
     uniform_numbers,
 )
 
-# Levels with fewer letters, such as M and m, may mean different things.
-LEAST_LETTERS = 2
-SHOWN_ALIKE = 3
 # Marks that may be a level of a text column.
 NOT_AVAILABLE = ("NA", "na")
 
@@ -163,24 +161,13 @@ class Texts:
         return replace(reading, notices=(*asked_about, *reading.notices))
 
     def _alike_as_one(self, codes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Words that differ by capitals and spaces only become the most frequent of them; and what to tell about it."""
-        groups: dict[str, list[int]] = {}
-        for number, label in enumerate(self.labels):
-            if sum(map(str.isalpha, label)) >= LEAST_LETTERS:
-                groups.setdefault(" ".join(label.casefold().split()), []).append(number)
-        becomes = np.arange(len(self.labels) + 1)
-        becomes[-1] = -1  # missing
-        told = []
-        for group in groups.values():
-            used = [number for number in group if counts[number]]
-            if len(used) > 1:
-                kept = max(used, key=lambda number: counts[number])
-                becomes[used] = kept
-                told.append(" and ".join(repr(self.labels[number]) for number in used))
-        if not told:
+        """Words that differ by capitals and spaces only as one level; and what to tell about it."""
+        becomes, shown = alike(dict(zip(self.labels, counts.tolist(), strict=True)))
+        if not becomes:
             return codes, ()
-        shown = "; ".join(told[:SHOWN_ALIKE]) + (f" and {len(told) - SHOWN_ALIKE} more" * (len(told) > SHOWN_ALIKE))
+        place = {label: number for number, label in enumerate(self.labels)}
+        number = np.array([place[becomes.get(label, label)] for label in self.labels] + [-1])
         notice = (
             f"levels that differ by capitals only are one: {shown}; to keep them apart: {say(self.name, 'category')}"
         )
-        return becomes[codes], (notice,)
+        return number[codes], (notice,)
