@@ -52,18 +52,20 @@ def tables(n, of_unit, copies, seed, loadings, likeness=0.8):
     return Z
 
 
-def problem(Z, y, of_unit, pairs=(), curved=(), *, noise, prior=None):
-    """Lines of all columns, Vs of the curved ones, and two products of every pair of columns."""
+def problem(Z, y, of_unit, pairs=(), curved=(), *, noise, prior=None, sets=SETS, lacking=()):
+    """Lines of all columns, bent functions of the curved ones, and two products of every pair of columns.
+
+    ``sets`` (sets, functions): which functions may act together. ``lacking``: functions (member, column, function) to leave out.
+    """
     of_unit, p = np.asarray(of_unit), len(of_unit)
     members, basis = Z.shape[1] // p, Basis.fit(Z)
-    line, bent = basis.evaluate(Z)[:2]
-    values, place = [], np.full((members, p, 2), -1)
-    for k, j in itertools.product(range(members), range(p)):
-        place[k, j, 0] = len(values)
-        values.append(line[:, k * p + j])
-        if j in curved:
-            place[k, j, 1] = len(values)
-            values.append(bent[:, k * p + j])
+    functions = basis.evaluate(Z)[: sets.shape[1]]
+    line, bent = functions[:2]
+    values, place = [], np.full((members, p, len(functions)), -1)
+    for k, j, f in itertools.product(range(members), range(p), range(len(functions))):
+        if (f == 0 or j in curved) and (k, j, f) not in lacking:
+            place[k, j, f] = len(values)
+            values.append(functions[f][:, k * p + j])
     pair_place = np.full((len(pairs), members, members, PRODUCTS), -1)
     for (q, (left, right)), k, other in itertools.product(enumerate(pairs), range(members), range(members)):
         for c, function in enumerate((line, bent)):
@@ -75,7 +77,7 @@ def problem(Z, y, of_unit, pairs=(), curved=(), *, noise, prior=None):
         (values.T @ values / len(Z)).astype(np.float32),
         (values.T @ standardise(y) / len(Z)).astype(np.float32),
         place,
-        SETS,
+        sets,
         of_unit,
         pair_place,
         np.tile(np.arange(PRODUCTS), (len(pairs), 1)),

@@ -21,6 +21,7 @@ from tests.naive.effect_swap import naive_swap
 
 from grip2.engine.effect_swap import swap_columns
 from grip2.engine.effect_sweeps import nothing_acts, refresh, sweep
+from grip2.knockoffs import GaussianKnockoffs
 from grip2.standardise import standardise
 from grip2.statistics import effect_moves as module
 
@@ -146,57 +147,72 @@ def test_swaps_are_those_of_the_naive_twin(given):
     assert swapped > 10
 
 
-class OfThree(EffectMoves):
-    """Collapsed exchanges of three units at a time, and no others."""
-
-    def collapse(self, state, prior, rng, work=1e9):
-        self._triples = [(0, 1, 2), (0, 3, 4)]
-        self._couples = lambda now: []
-        super().collapse(state, prior, rng, work)
-
-
-class OfThreeTheBest(OfThree):
-    """Broken: the likeliest members are taken instead of drawn."""
-
-    def collapse(self, state, prior, rng, work=1e9):
-        super().collapse(state, prior, LikeliestFirst(rng), work)
-
-
-class LikeliestFirst:
-    """A generator whose single uniform numbers are zero."""
-
-    def __init__(self, rng):
-        self._rng = rng
-
-    def random(self, size=None):
-        return 0.0 if size is None else self._rng.random(size)
-
-    def __getattr__(self, name):
-        return getattr(self._rng, name)
+def test_a_collapsed_exchange_of_three_units_draws_members_given_which_act():
+    """2,000 draws from one start, of which all three units act: each of the eight choices of members as often as its marginal
+    likelihood says, by normal approximation with a false-alarm rate of 1e-5 (Bonferroni). Equal chances would be rejected."""
+    given, rng, draws = star(), RNG(8), 2000
+    terms, prior = given.terms, given.prior
+    slabs = prior.variances[module.kinds_of_columns(terms)]
+    choices = [(i, j, k) for i in range(2) for j in range(2) for k in range(2)]
+    evidence = np.array([given.evidence([(terms.place[m, u, 0], slabs[0]) for u, m in enumerate(c)]) for c in choices])
+    share = np.exp(evidence - np.logaddexp.reduce(evidence))
+    counts = np.zeros(8)
+    for _ in range(draws):
+        state = three_act(terms)
+        module.collapsed_exchange(
+            terms, state, np.arange(3), float(prior.precision), slabs, prior.variances, rng.random()
+        )
+        chosen = tuple(state.member[:3].tolist())
+        counts[choices.index(chosen)] += 1
+        assert set(np.flatnonzero(state.effects)) == {terms.place[m, u, 0] for u, m in enumerate(chosen)}
+    bound = norm.isf(1e-5 / 16)
+    error = np.sqrt(np.maximum(share * (1 - share), 1e-4) / draws)
+    assert np.max(np.abs(counts / draws - share) / error) < bound
+    assert np.max(np.abs(counts / draws - 1 / 8)) / np.sqrt(7 / 64 / draws) > bound
 
 
-def test_collapsed_exchanges_of_three_units_leave_the_posterior_invariant():
-    """12 chains of 300 rounds, as above: false alarms 1e-5 in each comparison; the broken twin is rejected."""
-    given = star(UNEQUAL)
-    exact = exact_probabilities(given)
-    for found in chains(given, 12, 300, collapsed=True, moves=OfThree):
-        assert beyond(found, exact) < 1
-    found, _ = chains(given, 12, 300, collapsed=True, moves=OfThreeTheBest)
-    assert beyond(found, exact) > 1
+def three_act(terms):
+    """Through the line of the knockoff of each of the first three units."""
+    state = nothing_acts(terms)
+    state.effects[terms.place[1, :3, 0]] = 0.1
+    state.chosen[:3], state.acting[:3], state.member[:3] = 1, 1, 1
+    refresh(terms, state)
+    return state
 
 
-def test_three_columns_that_determine_each_other_are_found():
-    """A time of the day, its hour and its minute; a fourth column is correlated with the hour only."""
+@pytest.mark.parametrize("acting", [3, 2])
+def test_triples_are_exchanged_where_all_three_units_act(monkeypatch, acting):
+    given, seen = star(), []
+    monkeypatch.setattr(module, "collapsed_exchange", lambda terms, state, units, *_: seen.append(tuple(units)))
+    state = three_act(given.terms)
+    if acting == 2:
+        state.effects[given.terms.place[1, 2, 0]] = 0.0
+        state.chosen[2], state.acting[2] = 0, 0
+    moves = EffectMoves(given.terms, triples=[(0, 1, 2), (0, 3, 4)])
+    moves.collapse(state, given.prior, RNG(0), 1e9)
+    assert [units for units in seen if len(units) == 3] == [(0, 1, 2)] * (acting == 3)
+    assert {(0,), (1,)} <= set(seen)
+
+
+def test_three_columns_that_determine_each_other_are_found_whichever_member_is_called_the_original():
+    """A time of the day, its hour and its minute; another column is correlated with the hour only. Five parts of a whole
+    determine each other only all together, which is no triple."""
     rng = RNG(4)
-    hour, minute = rng.integers(0, 24, 500), rng.integers(0, 60, 500)
-    X = np.column_stack([100.0 * hour + minute, hour, rng.standard_normal(500), minute, hour + rng.normal(0, 5, 500)])
-    Z = standardise(np.hstack([X, X + X.std(axis=0) * rng.standard_normal(X.shape)]))
-    y = rng.standard_normal(500)
-    assert module.determined_units(problem(Z, y, np.arange(5), noise=1.0).terms) == [(0, 1, 3)]
-    swapped = np.roll(Z, 5, axis=1)  # whichever member is called the original
-    assert module.determined_units(problem(swapped, y, np.arange(5), noise=1.0).terms) == [(0, 1, 3)]
+    hour, minute = rng.integers(0, 24, 2000), rng.integers(0, 60, 2000)
+    shares = rng.dirichlet(np.ones(5), 2000)
+    X = np.column_stack(
+        [100.0 * hour + minute, hour, rng.standard_normal(2000), minute, hour + rng.normal(0, 5, 2000), shares]
+    )
+    p, y = X.shape[1], rng.standard_normal(2000)
+    Z = standardise(np.hstack([X, GaussianKnockoffs().fit(X).sample(X, rng=rng)]))
+    for swapped in ([], [0], [1, 2], [3, 4], range(p)):
+        columns = np.arange(2 * p)
+        for j in swapped:
+            columns[[j, p + j]] = columns[[p + j, j]]
+        terms = problem(Z[:, columns], y, np.arange(p), noise=1.0).terms
+        assert module.determined_units(terms) == [(0, 1, 3)], swapped
     assert module.determined_units(star().terms) == []
-    assert module.determined_units(problem(Z[:, [0, 1, 5, 6]], y, np.arange(2), noise=1.0).terms) == []
+    assert module.determined_units(problem(Z[:, [0, 1, p, p + 1]], y, np.arange(2), noise=1.0).terms) == []
 
 
 class TakesTheBest(EffectMoves):

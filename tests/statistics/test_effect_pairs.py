@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.effect_states import PRODUCTS as TWO
-from tests.effect_states import SETS, default_prior, problem, tables
+from tests.effect_states import default_prior, problem, tables
 from tests.members import table_of
 
-from grip2.engine.effect_sweeps import nothing_acts
+from grip2.engine.effect_sweeps import Prior, nothing_acts
 from grip2.engine.effect_visits import EffectSums, visit_terms
 from grip2.filter import contrast, knockoff_threshold
 from grip2.metrics import power
@@ -19,6 +19,7 @@ from grip2.standardise import standardise
 from grip2.statistics import effect_design
 from grip2.statistics.basis import Basis, SideFunctions
 from grip2.statistics.effect_design import EffectColumns, main_columns, moments_of
+from grip2.statistics.effect_model import SETS as ALL_SETS
 from grip2.statistics.effect_sampler import fit_effects
 from grip2.statistics.pair_screen import ALL_PRODUCTS, PairTerms
 from grip2.symmetry import draw_order, shuffled, unshuffled
@@ -79,21 +80,21 @@ def naive_sweep(given, effects, chosen, order, uniform, normal):
             evidence = (at_zero[:-1] + 0.5 * mean**2 / posterior[:-1]) * there
             cost = 0 if used else np.log(members)
             options = {
-                (k, s): shares[s + 1] - cost + evidence[k] @ SETS[s]
+                (k, s): shares[s + 1] - cost + evidence[k] @ terms.sets[s]
                 for k in (used or range(members))
-                for s in range(len(SETS))
+                for s in range(len(terms.sets))
             }
             drawn, chances = likelier_first(options, shares[0], uniform[i])
             for member in used:
                 found[u, member] += 1
             if not used:
                 for (member, s, _), chance in chances:
-                    found[u, member] += chance * bool(SETS[s] @ there[member])
+                    found[u, member] += chance * bool(terms.sets[s] @ there[member])
             chosen[t] = 0
             if drawn:
                 member, s = drawn
                 chosen[t] = s + 1
-                value = SETS[s] * there[member] * (mean[member] + np.sqrt(posterior[:-1]) * normal[i])
+                value = terms.sets[s] * there[member] * (mean[member] + np.sqrt(posterior[:-1]) * normal[i])
                 effects[terms.place[member, t][there[member]]] = value[there[member]]
             continue
         q = t - p
@@ -159,6 +160,34 @@ def test_sweeps_are_those_of_the_naive_twin(copies, of_unit, pairs):
         most = max(most, state.in_pairs.max())
     assert np.count_nonzero(effects) > 1
     assert most >= min(1, len(pairs))
+
+
+def test_sweeps_with_all_functions_some_of_which_members_lack_are_those_of_the_naive_twin():
+    rng, p, members = RNG(7), 4, 3
+    Z = tables(150, np.arange(p), members - 1, 2, np.eye(p) + 0.3, likeness=0.7)
+    y = 0.5 * Z[:, 0] + 0.5 * np.abs(Z[:, 1]) + (Z[:, 2] > 0.3) + rng.standard_normal(150)
+    prior = Prior(
+        150 / 0.8,
+        np.array([0.1, 0.05, 0.08, 0.03, 0.06, 0.07, 0.05]),
+        np.log(rng.dirichlet(np.ones(1 + len(ALL_SETS)), 2)),
+        np.log([0.7, 0.2, 0.1]),
+    )
+    lacking = [(0, 1, 2), (2, 1, 5), (1, 0, 0)]
+    given = problem(
+        Z, y, np.arange(p), [(0, 1)], curved=[0, 1, 2], noise=1.0, prior=prior, sets=ALL_SETS, lacking=lacking
+    )
+    terms, state = given.terms, nothing_acts(given.terms)
+    effects, chosen, used = state.effects.copy(), state.chosen.copy(), set()
+    for _ in range(40):
+        order, uniform, normal = rng.permutation(p + 1), rng.random(p + 1), rng.standard_normal((p + 1, 6))
+        sums = EffectSums(np.zeros((p, members)), np.zeros(p), np.zeros(len(state.effects)))
+        visit_terms(terms, state, order, uniform, normal, prior.for_sweeps(), sums)
+        effects, chosen, expected = naive_sweep(given, effects, chosen, order, uniform, normal)
+        np.testing.assert_allclose(state.effects, effects, atol=1e-5)
+        np.testing.assert_array_equal(state.chosen, chosen)
+        np.testing.assert_allclose(sums.probability, expected, atol=1e-5)
+        used |= set(chosen.tolist())
+    assert len(used) > 10  # sets of functions
 
 
 def model_columns(copies=1, n=300, p=5, n_pairs=3):

@@ -66,6 +66,19 @@ def test_it_is_the_lasso_on_moments_however_little_is_remembered(monkeypatch, re
     np.testing.assert_array_equal(Z, before)
 
 
+def test_what_is_known_is_not_computed_again(monkeypatch):
+    monkeypatch.setattr(lasso_table, "_REMEMBERED", 20)
+    Z, y = table()
+    found, columns = TableLasso(Z, y), np.arange(30)
+    expected = np.cov(Z[:, columns].T, bias=True)
+    np.testing.assert_allclose(found._gram_of(columns), expected, atol=1e-9)
+    known = found._gram
+    np.testing.assert_allclose(found._gram_of(columns[::3]), expected[::3, ::3], atol=1e-9)
+    assert found._gram is known
+    np.testing.assert_allclose(found._gram_of(np.array([40, 3])), np.cov(Z[:, [40, 3]].T, bias=True), atol=1e-9)
+    assert found._gram is not known
+
+
 def test_too_few_sweeps_are_told():
     Z, y = table()
     found = TableLasso(Z, y)

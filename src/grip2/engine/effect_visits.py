@@ -293,8 +293,8 @@ def _without_logarithms(log_weight: np.ndarray, log_none: float) -> float:
 
 
 @compiled_helper
-def _pick(weight: np.ndarray, of_member: np.ndarray, uniform: float) -> tuple[int, int]:
-    """Draw a member (combination) and one of its options, or (-1, 0) for none, where ``uniform`` lies between 0 and all weights.
+def _pick(weight: np.ndarray, of_member: np.ndarray, target: float) -> tuple[int, int]:
+    """Draw a member (combination) and one of its options, or (-1, 0) for none; ``target``: from 0 to the sum of all weights.
 
     ``of_member``: sums of the weights. Likelier members come first, so that one uniform draw picks the same member whichever is
     called the original.
@@ -308,12 +308,12 @@ def _pick(weight: np.ndarray, of_member: np.ndarray, uniform: float) -> tuple[in
             if not seen[other] and (k < 0 or of_member[other] > of_member[k]):
                 k = other
         seen[k] = True
-        if uniform >= ladder + of_member[k]:
+        if target >= ladder + of_member[k]:
             ladder += of_member[k]
             continue
         for s in range(options):
             ladder += weight[k, s]
-            if uniform < ladder:
+            if target < ladder:
                 return k, s
     return -1, 0
 

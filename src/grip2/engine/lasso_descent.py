@@ -12,11 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from grip2.engine.compiled_functions import compiled, compiled_helper
-
-# New columns in the working set at a time: as many as there are effects, and at least so many.
-_NEW_COLUMNS = 10
-# The gap of the working set goes so much below the tolerance that the columns outside decide.
-_INNER_TOLERANCE = 0.3
+from grip2.engine.lasso_rules import INNER_TOLERANCE, NEW_COLUMNS
 
 
 @compiled
@@ -46,7 +42,7 @@ def descend(
                 break
             working = _working_set(gradient, b, lambdas[k])
             left -= _descend_within(
-                gram, cross, response, b, gradient, working, lambdas[k], _INNER_TOLERANCE * tolerance, left
+                gram, cross, response, b, gradient, working, lambdas[k], INNER_TOLERANCE * tolerance, left
             )
             gradient = _gradient(gram, cross, b)
         path[:, k] = b
@@ -82,7 +78,7 @@ def _working_set(gradient: np.ndarray, b: np.ndarray, penalty: float) -> np.ndar
     excess = np.where(b == 0, np.abs(gradient) - penalty, 0.0)
     violating = np.flatnonzero(excess > 0)
     effects = np.flatnonzero(b)
-    most = max(_NEW_COLUMNS, len(effects))
+    most = max(NEW_COLUMNS, len(effects))
     if len(violating) > most:
         violating = violating[np.argsort(-excess[violating], kind="mergesort")[:most]]
     return np.concatenate((effects, np.sort(violating)))

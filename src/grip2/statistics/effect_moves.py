@@ -24,11 +24,12 @@ from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior, refresh
 
 # Units whose lines correlate by this much, in any members, exchange members together; columns swap effects.
 CORRELATED = 0.3
-# Three units whose lines have partial correlations of this much with each other, given all other columns, as a time of the day,
-# its hour and its minute have: what two of them say, the third says.
-DETERMINED = 0.7
-_TRIPLES_MOST = 200
-_LEAST_EIGENVALUE = 1e-4  # added to correlations before they are inverted
+# Three units in which the partial correlation of any two lines, given the third, is so large, as those of a time of the day, its
+# hour and its minute are: what two of them say, the third says.
+DETERMINED = 0.9
+_TRIPLES_MOST = 50
+_DETERMINED_LINES = 400  # of all members; beyond so many nothing is looked for
+_LEAST_LEFT = 1e-6
 JOINT_MOST = 40  # pairs of units that exchange members together, and columns that swap, at most, in a round
 # Multiplications of all exchanges of a round, about; those of units of many columns cost most.
 _WORK_MAX = 2e6
@@ -77,7 +78,8 @@ class EffectMoves:
         couples = self._couples(_Moving(terms, state, prior))
         chosen = [couples[k] for k in rng.permutation(len(couples))[: len(single)]]
         triples = [units for units in self._triples if state.acting[list(units)].all()]
-        every: list[tuple[int, ...]] = [*single, *chosen, *triples]
+        of_three = [triples[k] for k in rng.permutation(len(triples))[: len(single)]] if triples else []
+        every: list[tuple[int, ...]] = [*single, *chosen, *of_three]
         slabs = prior.variances[self._kind]
         for k in rng.permutation(len(every))[: max(1, int(work / (used**3 / 3 + 1)))]:
             try:
@@ -160,26 +162,33 @@ def correlated_columns(terms: EffectTerms) -> np.ndarray:
 
 
 def determined_units(terms: EffectTerms) -> list[tuple[int, int, int]]:
-    """Units any two of which nearly determine the third, in some member, by straight lines; not too many."""
-    units = int(terms.unit.max()) + 1
+    """Units of which some members determine each other: by straight lines, any two nearly the third. The closest ones.
+
+    Lines of all members are looked at, whichever member of one unit is called as that of another.
+    """
     absent = len(terms.gram) - 1
-    closeness = np.zeros((units, units))
-    for k in range(len(terms.place)):
-        there = np.flatnonzero(terms.place[k, :, 0] != absent)
-        if len(there) < 3:
-            continue
-        lines = terms.place[k, there, 0]
-        inverse = np.linalg.inv(terms.gram[np.ix_(lines, lines)].astype(float) + _LEAST_EIGENVALUE * np.eye(len(lines)))
-        scale = 1.0 / np.sqrt(np.diag(inverse))
-        partial = np.abs(inverse * scale[:, None] * scale)
-        ends = terms.unit[there]
-        np.maximum.at(closeness, (ends[:, None], ends[None, :]), partial)
-    np.fill_diagonal(closeness, 0.0)
-    near = [set(np.flatnonzero(row >= DETERMINED).tolist()) for row in closeness]
-    found = [
-        (u, v, w) for u in range(units) for v in sorted(near[u]) if v > u for w in sorted(near[u] & near[v]) if w > v
-    ]
-    return found if len(found) <= _TRIPLES_MOST else []
+    lines = terms.place[:, :, 0].reshape(-1)
+    unit = np.tile(terms.unit, len(terms.place))[lines != absent]
+    lines = lines[lines != absent]
+    if not 3 <= len(lines) <= _DETERMINED_LINES:
+        return []
+    R = terms.gram[np.ix_(lines, lines)].astype(float)
+    left = np.maximum(1.0 - R**2, _LEAST_LEFT)  # of the variance of one line, given another
+    closest: dict[tuple[int, int, int], float] = {}
+    for a in range(len(lines)):
+        # Partial correlations of a and b given c, a and c given b, b and c given a; all (b, c) at once.
+        ab, ac = R[a][:, None], R[a][None, :]
+        left_ab, left_ac = left[a][:, None], left[a][None, :]
+        together = np.minimum(
+            np.abs(ab - ac * R) / np.sqrt(left_ac * left),
+            np.minimum(np.abs(ac - ab * R) / np.sqrt(left_ab * left), np.abs(R - ab * ac) / np.sqrt(left_ab * left_ac)),
+        )
+        for b, c in np.argwhere(together >= DETERMINED).tolist():
+            units = int(unit[a]), int(unit[b]), int(unit[c])
+            if units[0] < units[1] < units[2]:
+                closest[units] = max(closest.get(units, 0.0), float(together[b, c]))
+    least = sorted(closest.values(), reverse=True)[:_TRIPLES_MOST][-1:]
+    return sorted(units for units, closeness in closest.items() if [closeness] >= least)
 
 
 class _Moving:

@@ -33,6 +33,7 @@ CHUNK = 5  # grid points between two looks at the error
 # Duality gap that ends a descent, as a share of the response's sum of squares. At scikit-learn's 1e-4 a path that starts from
 # its last point often does not move at all.
 TOLERANCE = 1e-6
+MAX_ITERATIONS = 20_000  # sweeps for one penalty; tables with more columns than rows need thousands
 # Above this many columns the Gram matrices of the folds and their copies (about 14) take more than 2 GB.
 GRAM_COLUMNS_MAX = 4000
 
@@ -129,7 +130,7 @@ def lasso_cv(
     n_lambdas: int = 100,
     ratio: float = 1e-3,
     tolerance: float = TOLERANCE,
-    max_iterations: int = 5000,
+    max_iterations: int = MAX_ITERATIONS,
     whole_path: bool = False,
 ) -> LassoFit:
     """The lasso ``min 1/(2n) ||y - b0 - Z b||^2 + lambda ||b||_1`` at the cross-validated lambda.
@@ -178,7 +179,7 @@ def gram_path(
     *,
     start: np.ndarray | None = None,
     tolerance: float | None = None,
-    max_iterations: int = 5000,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> np.ndarray:
     """Lasso coefficients (columns, penalties) along descending penalties, each started from the last."""
     tolerance = TOLERANCE if tolerance is None else tolerance
@@ -193,9 +194,9 @@ def table_path(
     *,
     start: np.ndarray | None = None,
     tolerance: float | None = None,
-    max_iterations: int = 5000,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> np.ndarray:
-    """`gram_path` of centred ``Z`` and ``y`` without their Gram matrix; slower where there are more rows than columns."""
+    """`gram_path` of centred ``Z`` and ``y``, with the Gram matrix of the columns that act only."""
     tolerance = TOLERANCE if tolerance is None else tolerance
     start = np.zeros(Z.shape[1]) if start is None else start
     return TableLasso(Z, y, intercept=False).path(lambdas, start, tolerance, max_iterations)[0]

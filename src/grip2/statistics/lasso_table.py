@@ -1,19 +1,18 @@
 """The lasso of a table too wide for the Gram matrix of all its columns; exact up to its duality gap, as that on moments is.
 
 Correlations of all columns with the residual are one product with the table. Columns in which these exceed the penalty join
-those that act, and the descent (`grip2.engine.lasso_descent`) has the Gram matrix of these alone, which grows along the path.
+those that act, and the descent (`grip2.engine.lasso_descent`) has the Gram matrix of these alone, which grows along the path. It
+is meant for tables in which fewer columns act than a Gram matrix may have; with more it is right, but slow.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from grip2.engine.lasso_rules import INNER_TOLERANCE, NEW_COLUMNS
+
 # Columns whose Gram matrix is remembered; beyond it, only that of the columns at work.
 _REMEMBERED = 4000
-# New columns at work at a time: as many as act, and at least so many.
-_NEW_COLUMNS = 10
-# The gap of the columns at work goes so much below the tolerance that the others decide.
-_INNER_TOLERANCE = 0.3
 
 
 class TableLasso:
@@ -31,7 +30,6 @@ class TableLasso:
         self.cross = self._correlations(self._y)
         self.response = float(self._y @ self._y) / self._n
         self._known = np.zeros(0, np.intp)  # numbers of the columns whose Gram matrix is known
-        self._part = np.zeros((len(Z), 0))  # these, centred, zero in the other rows
         self._gram = np.zeros((0, 0))
 
     def path(
@@ -51,7 +49,7 @@ class TableLasso:
                     converged = False
                     break
                 working = _columns_at_work(gradient, b, penalty)
-                left -= self._descend(b, gradient, working, penalty, _INNER_TOLERANCE * tolerance, left)
+                left -= self._descend(b, gradient, working, penalty, INNER_TOLERANCE * tolerance, left)
                 gradient = self._gradient(b)
             path[:, k] = b
         return path, converged
@@ -70,14 +68,14 @@ class TableLasso:
 
     def _gram_of(self, columns: np.ndarray) -> np.ndarray:
         new = np.setdiff1d(columns, self._known)
-        if len(self._known) + len(new) > _REMEMBERED:
-            self._known, self._part, self._gram = self._known[:0], self._part[:, :0], self._gram[:0, :0]
-            new = columns
+        if len(new) and len(self._known) + len(new) > _REMEMBERED:
+            self._known, self._gram, new = self._known[:0], self._gram[:0, :0], columns
         if len(new):
             part = (self._Z[:, new] - self.mean[new]) * self._rows[:, None]
-            between = self._part.T @ part / self._n
+            # The known columns need not be centred, because the new ones are, and zero in the rows left out.
+            between = self._Z[:, self._known].T @ part / self._n
             self._gram = np.block([[self._gram, between], [between.T, part.T @ part / self._n]])
-            self._known, self._part = np.concatenate([self._known, new]), np.hstack([self._part, part])
+            self._known = np.concatenate([self._known, new])
         order = np.argsort(self._known)
         place = order[np.searchsorted(self._known[order], columns)]
         return np.ascontiguousarray(self._gram[np.ix_(place, place)])
@@ -108,7 +106,7 @@ def _columns_at_work(gradient: np.ndarray, b: np.ndarray, penalty: float) -> np.
     """Columns that are not zero, and the zero ones that most violate the conditions of an optimum."""
     excess = np.where(b == 0, np.abs(gradient) - penalty, 0.0)
     violating, effects = np.flatnonzero(excess > 0), np.flatnonzero(b)
-    most = max(_NEW_COLUMNS, len(effects))
+    most = max(NEW_COLUMNS, len(effects))
     if len(violating) > most:
         violating = violating[np.argsort(-excess[violating], kind="stable")[:most]]
     return np.concatenate([effects, np.sort(violating)])

@@ -96,7 +96,7 @@ class PenalisedPath:
     ``rows`` masks the rows that are fitted; ``linear_predictor`` covers all of them, so the held-out ones are
     predicted by the way. Large problems keep one matrix of second derivatives over many steps and penalties, and
     form it anew when the steps get slow; where all rows weigh alike at the start it may be given, as ``start_gram``. Where
-    more columns are at work than a Gram matrix may have (`gram_fits`), the steps do without one.
+    more columns are at work than a Gram matrix may have (`gram_fits`), the steps have that of the acting ones only.
     """
 
     def __init__(
