@@ -40,8 +40,7 @@ MAJORITY = 0.5
 COPIES_LIMIT = 200
 # More than so many only while the table of all members has no more columns than this.
 COPIES_OF_WIDE_TABLES, NARROW_COLUMNS = 5, 1_200
-# Entries of the table of all members, and columns in it, beyond which copies cost too much time: 300 x 2,000 takes 16 s with one
-# copy and 27 s with five, 300 x 5,000 takes 105 s with five (means of three tables, one table; two cores).
+# Entries of the table of all members, and columns in it, beyond which copies cost too much time.
 ENTRIES_MAX = 60_000_000
 COLUMNS_MAX = 20_000
 

@@ -103,6 +103,71 @@ def _halves_of_sets(sets: np.ndarray) -> np.ndarray:
 
 
 @compiled_helper
+def _weigh_sets(
+    terms: EffectTerms,
+    state: EffectState,
+    j: int,
+    free: bool,
+    acted: bool,
+    fixed: Fixed,
+    halves: np.ndarray,
+    of_half: np.ndarray,
+    weights: np.ndarray,
+    mean: np.ndarray,
+    of_member: np.ndarray,
+) -> tuple[float, bool]:
+    """Fill the weights of all sets of functions of column j, their sums and the means of effects, as if it did not act now.
+
+    ``free``: its unit may act through any member. Returns the weight of not acting, and whether a function is absent.
+
+    A set's weight is its share times the product over functions of exp(evidence) where they act: few exponentials of many sets.
+    Divided by that of the best set, exp(M) with M the sum of positive evidence, it cannot overflow. Products over the first half
+    of the functions, and over the others, are those of many sets.
+    """
+    members, _, functions = terms.place.shape
+    u, absent, first_half = terms.unit[j], len(terms.gram) - 1, functions // 2
+    before = terms.place[state.member[u], j]
+    shares = fixed.shares[1 if state.in_pairs[u] > 0 else 0]
+    chance = 1.0 / members if free else 1.0
+    best = np.zeros(members)
+    some_absent = False
+    for k in range(members):
+        if not free and k != state.member[u]:
+            continue
+        of_half[k, :, 0] = 1.0
+        for f in range(functions):
+            column = terms.place[k, j, f]
+            mean[k, f], evidence = 0.0, 0.0
+            if column != absent:
+                without = state.residual[column]
+                if acted:
+                    for b in before:
+                        without += state.effects[b] * terms.gram[b, column]
+                mean[k, f] = fixed.posterior[f] * fixed.precision * without
+                evidence = fixed.at_zero[f] + 0.5 * mean[k, f] ** 2 / fixed.posterior[f]
+            else:
+                some_absent = True
+            best[k] += max(evidence, 0.0)
+            # One of the two is 1: whichever has the larger weight.
+            less = np.exp(-abs(evidence))
+            acts_by, rests_by = (1.0, less) if evidence > 0.0 else (less, 1.0)
+            half, bit = (0, f) if f < first_half else (1, f - first_half)
+            for code in range(1 << bit):
+                of_half[k, half, code + (1 << bit)] = of_half[k, half, code] * acts_by
+                of_half[k, half, code] *= rests_by
+    most = best.max()  # no entry is below zero
+    for k in range(members):
+        if not free and k != state.member[u]:
+            weights[k] = 0.0
+            continue
+        down = chance * np.exp(best[k] - most)
+        for s in range(len(terms.sets)):
+            weights[k, s] = down * shares[s + 1] * of_half[k, 0, halves[s, 0]] * of_half[k, 1, halves[s, 1]]
+            of_member[k] += weights[k, s]
+    return shares[0] * np.exp(-most), some_absent
+
+
+@compiled_helper
 def _visit_main(
     terms: EffectTerms,
     state: EffectState,
@@ -127,49 +192,8 @@ def _visit_main(
             acted = 1
     others = state.acting[u] - acted  # terms of the unit that act beside this one
     free = others == 0
-    shares = fixed.shares[1 if state.in_pairs[u] > 0 else 0]
-    chance = 1.0 / members if free else 1.0
-    # A set's weight is its share times the product over functions of exp(evidence) where they act: few exponentials of many
-    # sets. Divided by that of the best set, exp(M) with M the sum of positive evidence, it cannot overflow. Products over the
-    # first half of the functions, and over the others, are those of many sets.
-    first_half = functions // 2
-    best = np.zeros(members)
-    some_absent = False
-    for k in range(members):
-        if not free and k != state.member[u]:
-            continue
-        of_half[k, :, 0] = 1.0
-        for f in range(functions):
-            column = place[k, j, f]
-            mean[k, f], evidence = 0.0, 0.0
-            if column != absent:
-                without = state.residual[column]
-                if acted:
-                    for b in before:
-                        without += state.effects[b] * terms.gram[b, column]
-                mean[k, f] = fixed.posterior[f] * fixed.precision * without
-                evidence = fixed.at_zero[f] + 0.5 * mean[k, f] ** 2 / fixed.posterior[f]
-            else:
-                some_absent = True
-            best[k] += max(evidence, 0.0)
-            # One of the two is 1: whichever has the larger weight.
-            less = np.exp(-abs(evidence))
-            acts_by, rests_by = (1.0, less) if evidence > 0.0 else (less, 1.0)
-            half, bit = (0, f) if f < first_half else (1, f - first_half)
-            for code in range(1 << bit):
-                of_half[k, half, code + (1 << bit)] = of_half[k, half, code] * acts_by
-                of_half[k, half, code] *= rests_by
-    most = best.max()  # no entry is below zero
     of_member = np.zeros(members)
-    for k in range(members):
-        if not free and k != state.member[u]:
-            weights[k] = 0.0
-            continue
-        down = chance * np.exp(best[k] - most)
-        for s in range(len(sets)):
-            weights[k, s] = down * shares[s + 1] * of_half[k, 0, halves[s, 0]] * of_half[k, 1, halves[s, 1]]
-            of_member[k] += weights[k, s]
-    none = shares[0] * np.exp(-most)
+    none, some_absent = _weigh_sets(terms, state, j, free, acted == 1, fixed, halves, of_half, weights, mean, of_member)
     total = none + of_member.sum()
     member, which = _pick(weights, of_member, uniform * total)
     for k in range(members):
