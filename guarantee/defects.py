@@ -14,12 +14,13 @@ from unittest.mock import patch
 
 import numpy as np
 
-from grip2 import decision, draws, filter, result, selector
+from grip2 import decision, draws, filter, result, selection_input, selector
 from grip2.derandomize import e_values, inner_level
 from grip2.knockoffs import CopulaKnockoffs, GaussianKnockoffs, conditional
 from grip2.knockoffs import base as sampling
 from grip2.knockoffs.base import KnockoffSampler
 from grip2.knockoffs.conditional import ConditionalGaussian
+from grip2.knockoffs.score_map import ScoreMap
 from grip2.result import Importance
 from grip2.standardise import standardise
 from grip2.statistics import base
@@ -188,13 +189,13 @@ def independent_dummies() -> Iterator[None]:
     """Knockoffs of a category's indicators are drawn column by column, so that a row may have two levels."""
     rng = np.random.default_rng(0)
 
-    def values(original: Any, sampler: CopulaKnockoffs, Z: np.ndarray) -> Any:
-        X = original(sampler, Z)
-        for category in sampler._categories:
+    def values(original: Any, scores: ScoreMap, Z: np.ndarray) -> Any:
+        X = original(scores, Z)
+        for category in scores.categories:
             X[:, category.columns] = rng.permuted(X[:, category.columns], axis=0)
         return X
 
-    with _replaced(CopulaKnockoffs, "_values", values):
+    with _replaced(ScoreMap, "values", values):
         yield
 
 
@@ -324,5 +325,5 @@ def draws_counted_as_independent() -> Iterator[None]:
 @planted
 def repeated_rows_accepted() -> Iterator[None]:
     """Tables whose rows are repeated are not refused."""
-    with _replaced(selector, "independent_rows", lambda _, data, who: data):
+    with _replaced(selection_input, "independent_rows", lambda _, data, who: data):
         yield

@@ -454,6 +454,11 @@ def test_two_levels_are_told_by_their_names(fitted, known):
     effect = replace(known[3]["up"], curves=(curve,), interactions=())
     _, found = shown(fitted.result_, replace(known[3], features=(effect,)))
     assert found["up"].direction == "the response is higher with yes than with no"
+    assert effect.in_brief == "higher with yes"
+    down = replace(effect, direction="decreasing")
+    assert (down.two_levels, down.in_brief) == (("yes", "no"), "higher with no")
+    assert replace(effect, direction="not monotone").in_brief == "not monotone"
+    assert known[3]["up"].in_brief == "increasing"
     assert ">yes</text>" in curve_drawing(curve)
 
 

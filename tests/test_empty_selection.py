@@ -56,6 +56,18 @@ def test_collinear_with_their_knockoffs():
     assert "--group-threshold" not in why(MIXED, correlations=0 * near_one)
 
 
+def test_beaten_by_a_knockoff_that_resembles_them():
+    near_one = np.where(np.arange(12) == 1, 0.96, 0.1)
+    text = why(MIXED, correlations=near_one)
+    assert "Likely cause: features as strong as any scored below a knockoff of their own" in text
+    assert "nearly determine them: f1 (correlation 0.96)." in text
+    assert "--groups FILE" in text
+    # A weak one stands in nobody's way, and one that does not resemble its knockoffs lost for another reason.
+    assert "of their own" not in why(MIXED, correlations=np.where(np.arange(12) == 11, 0.96, 0.1))
+    assert "of their own" not in why(MIXED, correlations=0 * near_one)
+    assert "of their own" not in why(-np.abs(MIXED), correlations=near_one)
+
+
 @pytest.mark.parametrize(
     ("explained", "words"),
     [

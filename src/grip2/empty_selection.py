@@ -126,8 +126,7 @@ def _cause(W: np.ndarray, request: Request) -> str:
         impossible = why_impossible(request.fdr, request.copies, len(W), draws_copies=request.draws_copies)
         if impossible:
             return f"The request was impossible: {impossible}"
-    alike = _alike(W, request)
-    return alike or _too_few(W, request) or _no_signal(request)
+    return _alike(W, request) or _beaten(W, request) or _too_few(W, request) or _no_signal(request)
 
 
 def _alike(W: np.ndarray, request: Request) -> str:
@@ -143,6 +142,23 @@ def _alike(W: np.ndarray, request: Request) -> str:
         f"Likely cause: {whose[0].lower()}{whose[1:]} a mean correlation of {correlation:.2f} with their own knockoffs, because "
         "they are strongly correlated with other columns, and no method can tell them apart. Next step: select groups of "
         "correlated columns, or larger groups (--group-threshold 0.8, or groups=)."
+    )
+
+
+def _beaten(W: np.ndarray, request: Request) -> str:
+    """Features that stand in the way: as strong as the leading ones, but a knockoff that resembles them scored higher."""
+    if len(request.correlations) != len(W) or not len(request.names) or not (W > 0).any():
+        return ""
+    leading = np.sort(W[W > 0])[-STRONGEST:][0]
+    order = np.argsort(W, kind="stable")
+    beaten = [j for j in order if -W[j] >= leading and request.correlations[j] >= ALIKE][:STRONGEST]
+    if not beaten:
+        return ""
+    named = ", ".join(f"{short_name(request.names[j])} (correlation {request.correlations[j]:.2f})" for j in beaten)
+    return (
+        "Likely cause: features as strong as any scored below a knockoff of their own, which resembles them because other "
+        f"columns nearly determine them: {named}. Such a loss counts against all weaker features. Next step: leave out columns "
+        "that others determine, or select them together, as one group (--groups FILE, or groups=)."
     )
 
 

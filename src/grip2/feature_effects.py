@@ -89,6 +89,19 @@ class FeatureEffect:
     curves: tuple[EffectCurve, ...]  # one for each column that is no level of a category
     interactions: tuple[Interaction, ...]  # the largest share first
 
+    @property
+    def two_levels(self) -> tuple[str, str] | None:
+        """The lower and the higher of two levels, where that is all the feature has and its direction is clear."""
+        labels = self.curves[0].labels if len(self.curves) == 1 else ()
+        if len(labels) != 2 or self.direction not in (INCREASING, DECREASING):
+            return None
+        return (labels[0], labels[1]) if self.direction == INCREASING else (labels[1], labels[0])
+
+    @property
+    def in_brief(self) -> str:
+        """The direction in a word or two: of two levels, the one with which the response is higher."""
+        return self.direction if self.two_levels is None else f"higher with {self.two_levels[1]}"
+
 
 @dataclass(frozen=True)
 class EffectDescription:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from grip2.errors import Grip2Error
+from grip2.user_warnings import warn_user
 
 
 class CorrelationGrouping(SelectorMixin, BaseEstimator):
@@ -92,10 +92,8 @@ class CorrelationGrouping(SelectorMixin, BaseEstimator):
 def _warn_constant(columns: np.ndarray, names: list[str]) -> None:
     shown = ", ".join(names[j] for j in columns[:5])
     more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
-    warnings.warn(
+    warn_user(
         f"CorrelationGrouping: constant columns were dropped: {shown}{more}. They cannot be selected.",
-        UserWarning,
-        stacklevel=3,
     )
 
 

@@ -5,53 +5,36 @@ from __future__ import annotations
 import copy
 import numbers
 import time
-import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from joblib import cpu_count
 from sklearn.base import BaseEstimator, clone
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
-from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from grip2._random import RandomState, generator_from
-from grip2._validation import MIN_FEATURES, MIN_ROWS
 from grip2.callbacks import CallbackSupport, FitTask, with_callbacks
-from grip2.copies import (
-    AUTOMATIC,
-    CopiesChoice,
-    ImpossibleRequestWarning,
-    choose_copies,
-    why_impossible,
-)
+from grip2.copies import AUTOMATIC, CopiesChoice
 from grip2.draws import Drawn, OneRowEach, augmented, draw_importances
-from grip2.errors import Grip2Error, NothingSelected
 from grip2.feature_effects import EffectDescription
-from grip2.groups import Groups, NamedUnits
+from grip2.groups import Groups
 from grip2.knockoffs import KnockoffSampler
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.lasso_beside import lasso_beside
 from grip2.progress import Progress, begin, joined_progress, split_progress
-from grip2.responses import Response, check_varies, response_from
+from grip2.responses import Response
 from grip2.result import SelectionResult
+from grip2.sampler_fit import AskedFor, fit_sampler
+from grip2.selected_columns import SelectedColumns
+from grip2.selection_input import Reading, SelectionInput, selection_input
 from grip2.selection_record import Fit, selection_record
-from grip2.selector_parameters import ERROR, KEEP_ALL, WARN, check_parameters
+from grip2.selector_parameters import WARN, check_parameters
 from grip2.statistics.base import Statistic
 from grip2.statistics.registry import STATISTICS
-from grip2.streaming.fit import refine
 from grip2.streaming.long_table import LongTable
-from grip2.streaming.of_memory import long_table_of
-from grip2.streaming.of_stream import long_table_of_stream
-from grip2.streaming.read import StreamedTable
-from grip2.tables import PreparedTable
-from grip2.tables.checked import checked_input, independent_rows, refuse_undrawn, remember_names, warn_of_changes
-from grip2.tables.sources import is_frame, take_columns
 
 # The sampler where none is named.
 DEFAULT_KNOCKOFFS = "auto"
@@ -59,7 +42,7 @@ DEFAULT_KNOCKOFFS = "auto"
 KNOCKOFFS_TIME, DESCRIPTION_TIME = 1_000, 300
 
 
-class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
+class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
     """Select the features that matter, with the false discovery rate controlled.
 
     Parameters
@@ -214,26 +197,34 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         also told what is being done. ``executor`` runs several draws, on a Dask cluster for example, instead of the ``n_jobs``
         processes of this machine.
         """
-        began = time.perf_counter()
-        check_parameters(self.get_params(deep=False), type(self).__name__)
+        began, who = time.perf_counter(), type(self).__name__
+        check_parameters(self.get_params(deep=False), who)
         self.statistic_ = statistic = self._statistic()
         task = FitTask(self, X, y)
         progress = joined_progress(progress, task.progress())
         of_knockoffs, of_draws, of_description = split_progress(progress, *self._times(statistic))
         begin(progress, "checking the table")
         self.sampler_ = sampler = self._sampler()
-        table, response, rows, long = self._data(X, y, clusters)
+        data = self._input(X, y, clusters)
+        table, response, rows, long = data.table, data.response, data.one_row_each, data.long
         self.table_, self.units_ = table, table.units
-        self.response_ = response if long is None else response.take(long.rows)
-        self.one_row_each_ = rows
-        check_units(self.units_, type(self).__name__)
+        self.response_, self.one_row_each_ = data.response_of_table, rows
         rng = generator_from(self.random_state)
         self.n_rows_ = len(response)
         X = table.X
         if long is None:
-            X, response = augmented(sampler, X, response, rng, type(self).__name__)
+            X, response = augmented(sampler, X, response, rng, who)
         begin(progress, "fitting knockoffs")
-        copies = self._fit_sampler(sampler, X, long, of_knockoffs, executor)
+        copies = fit_sampler(
+            sampler,
+            X,
+            table,
+            long,
+            AskedFor(self.copies, self.fdr, self.offset, int(self.n_draws), who),
+            n_rows=self.n_rows_ if long is not None else len(X),
+            progress=of_knockoffs,
+            executor=executor,
+        )
         _finish(of_knockoffs)
         begin(progress, "measuring importance", paced=True)
         drawn = self._importances(X, response, rows, long, copies.copies, rng, executor, of_draws)
@@ -253,6 +244,10 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         _finish(of_description)
         task.end()
         return self
+
+    def _input(self, X: Any, y: Any, clusters: Any) -> SelectionInput:
+        reading = Reading(self.columns, self.groups, self.missing, self.task)
+        return selection_input(self, X, y, clusters, reading, statistic=self.statistic_, sampler=self.sampler_)
 
     def _importances(
         self,
@@ -308,92 +303,12 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
             progress=progress,
         )
 
-    def _fit_sampler(
-        self,
-        sampler: KnockoffSampler,
-        X: np.ndarray,
-        long: LongTable | None,
-        progress: Progress | None,
-        executor: Executor | None,
-    ) -> CopiesChoice:
-        """Fit the sampler to the units of the table; how many copies it will draw."""
-        units = self.units_.units
-        groups = None if units.all_single else units
-        if groups is not None or self.copies not in (1, AUTOMATIC):
-            sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else int(self.copies), groups=groups)
-        choose = partial(
-            choose_copies,
-            self.copies,
-            fdr=self.fdr,
-            n_rows=self.n_rows_ if long is not None else len(X),
-            n_columns=X.shape[1],
-            draws_copies=sampler.draws_copies,
-            n_draws=int(self.n_draws),
-        )
-        of_fit, of_pass = split_progress(progress, 1, 1) if long is not None else (progress, None)
-        if self.offset == 1:
-            why = why_impossible(self.fdr, choose().copies, len(units), draws_copies=sampler.draws_copies)
-            if why:
-                warnings.warn(f"{type(self).__name__}: {why}", ImpossibleRequestWarning, stacklevel=4)
-        categories = self.table_.categories or None
-        reported = of_fit if sampler.reports_progress else None
-        sampler.fit(X, **_given(groups=groups, categories=categories, progress=reported))
-        if long is not None:
-            refine(sampler, long, executor=executor, progress=of_pass)
-        return choose(possible=partial(_can_draw, sampler))
-
-    def set_fdr(self, fdr: float) -> Self:
-        """Select at another ``fdr`` without fitting again: ``result_`` becomes ``result_.at(fdr)``, and the rest follows."""
-        check_is_fitted(self)
-        self.result_ = self.result_.at(fdr)
-        self.fdr, self.threshold_ = fdr, self.result_.threshold
-        return self
-
     def _times(self, statistic: Statistic) -> tuple[int, int, int]:
         """How long knockoffs, draws and the description take, relative to each other."""
         workers = 1 if self.n_jobs is None else self.n_jobs if self.n_jobs > 0 else cpu_count()
         rounds = -(-int(self.n_draws) // min(int(self.n_draws), int(workers)))
         of_draws = KNOCKOFFS_TIME * statistic.relative_time * rounds
         return KNOCKOFFS_TIME, of_draws, DESCRIPTION_TIME if self.describe else 1
-
-    def _get_support_mask(self) -> np.ndarray:
-        check_is_fitted(self)
-        unit = self.table_.unit_of_variables()
-        selected = self.result_.selected_mask
-        if self.empty == KEEP_ALL and not selected.any():
-            selected = np.ones_like(selected)
-        return np.asarray((unit >= 0) & selected[unit])
-
-    def transform(self, X: Any) -> Any:
-        """The selected columns of ``X``, with their names and types where ``set_output`` asks for frames of its library.
-
-        Where nothing is selected, ``empty`` says what happens.
-        """
-        self._check_not_empty()
-        wanted = _get_output_config("transform", estimator=self)["dense"]
-        try:
-            if wanted != "default" and is_frame(X):
-                validate_data(self, X, reset=False, skip_check_array=True)
-                chosen = take_columns(X, self.get_support(indices=True))
-                if type(chosen).__module__.startswith(wanted):
-                    return chosen
-            return super().transform(X)
-        except ValueError as error:  # scikit-learn's complaints about the columns
-            told = f"{type(self).__name__}: {str(error).strip()} Pass the table that fit has seen, or new rows of it."
-            raise Grip2Error(told) from None
-
-    def _check_not_empty(self) -> None:
-        check_is_fitted(self)
-        if self.empty == WARN or self.result_.selected_mask.any():
-            return
-        who = type(self).__name__
-        if self.empty == ERROR:
-            raise NothingSelected(f"{who}: no column to pass on. {self.result_.reason}")
-        warnings.warn(
-            f"{who}: nothing was selected, and all {int(self._get_support_mask().sum())} columns are passed on "
-            f"(empty={KEEP_ALL!r}); no error rate is controlled for them. {self.result_.reason}",
-            stacklevel=3,
-        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -427,47 +342,6 @@ class KnockoffSelector(CallbackSupport, SelectorMixin, BaseEstimator):
         from grip2.statistics.staged import Staged  # imports JAX and Numba, which nobody should wait for before a fit
 
         return Staged()
-
-    def _data(
-        self, X: Any, y: Any, clusters: Any
-    ) -> tuple[PreparedTable, Response, OneRowEach | None, LongTable | None]:
-        """The table, of which a long one is a sample of rows, and the response of all rows; the last item is the long table."""
-        who = type(self).__name__
-        if isinstance(X, StreamedTable):
-            remember_names(self, X.table)
-            check_varies(X.y, who)
-            response = response_from(X.y, self.task, who=who)
-            return (
-                X.table,
-                response,
-                None,
-                long_table_of_stream(X, response, y, clusters, self.statistic_, self.sampler_),
-            )
-        table, response, rows = self._checked_data(X, y, clusters)
-        long = None if rows is not None else long_table_of(table.X, response, self.statistic_, self.sampler_)
-        return table if long is None else replace(table, X=long.sample), response, rows, long
-
-    def _checked_data(self, X: Any, y: Any, clusters: Any) -> tuple[PreparedTable, Response, OneRowEach | None]:
-        who = type(self).__name__
-        if y is None:
-            raise Grip2Error(f"{who}: requires y to be passed, but the target y is None. Write fit(X, y).")
-        data = checked_input(
-            self, X, y, clusters, roles=self.columns, groups=self.groups, missing=self.missing, who=who
-        )
-        sampler = self._sampler_class()
-        if not sampler.completes:
-            refuse_undrawn(data.table, sampler.__name__, who)
-        if data.clusters is None:
-            data = independent_rows(data, who)
-        warn_of_changes(data.notices, who)
-        check_varies(data.y, who)
-        rows = None if data.clusters is None else OneRowEach.of(data.clusters, len(data.table), who)
-        if rows is not None and len(rows) < MIN_ROWS:
-            raise Grip2Error(
-                f"{who}: clusters must be at least {MIN_ROWS} different ones, got {len(rows)}: a draw takes one row of each. "
-                "Name the column that says which rows belong together, or leave clusters out."
-            )
-        return data.table, response_from(data.y, self.task, who=who), rows
 
     def _result(
         self,
@@ -528,28 +402,6 @@ def _finish(part: Progress | None) -> None:
     """Report a part of the work as done, also where those who did it have reported nothing."""
     if part is not None:
         part(1, 1)
-
-
-def _given(**arguments: Any) -> dict[str, Any]:
-    """The arguments that are not None, so that samplers of users that know nothing of groups can be fitted."""
-    return {name: value for name, value in arguments.items() if value is not None}
-
-
-def _can_draw(sampler: KnockoffSampler, copies: int) -> bool:
-    """Does a fitted sampler have an S for so many copies?"""
-    try:
-        sampler.s_for(copies)
-    except Grip2Error:
-        return False
-    return True
-
-
-def check_units(named: NamedUnits, who: str) -> None:
-    if len(named.units) < MIN_FEATURES:
-        raise Grip2Error(
-            f"{who}: at least {MIN_FEATURES} units are needed, but groups put all columns into {named.names[0]!r}: a false "
-            "discovery rate over a single unit says nothing."
-        )
 
 
 def _short(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -436,7 +436,7 @@ def test_acting_units_are_found_among_three_classes(name):
 
 # Statistics whose only randomness is that of folds, which are the same rows for the same generator: their scores are exchanged
 # up to the tolerance of the solver.
-EXACT = ["lcd", "lapa", "lasso-curves", "estimator"]
+EXACT = ["lcd", "glcd", "lapa", "lasso-curves", "estimator"]
 
 
 @pytest.mark.parametrize("name", FINDS_SIGNALS)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 from sklearn.linear_model import lasso_path
 
-from grip2.engine.lasso_descent import descend
+from grip2.engine.lasso_descent import _working_set, descend
+from grip2.statistics.lasso_table import _columns_at_work  # the same choice in NumPy
 
 
 def problem(n: int, p: int, *, noise: float, correlation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -84,3 +86,19 @@ def test_constant_columns_and_a_constant_response():
     path, converged = descend(np.eye(3), np.zeros(3), 0.0, np.array([1e-300]), np.zeros(3), 1e-4, 100)
     assert converged
     assert not path.any()
+
+
+@njit  # helpers can be called from compiled functions only
+def working_set(gradient: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
+    return _working_set(gradient, b, penalty)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_columns_at_work_are_those_of_the_naive_twin(seed):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(1, 80))
+    # Whole numbers: many columns violate their condition by the same amount.
+    gradient = rng.integers(-6, 7, p).astype(float) if seed % 2 else rng.standard_normal(p)
+    b = rng.standard_normal(p) * (rng.random(p) < rng.random())
+    penalty = float(rng.integers(0, 4)) / 2
+    np.testing.assert_array_equal(working_set(gradient, b, penalty), _columns_at_work(gradient, b, penalty))

@@ -89,7 +89,7 @@ def cases() -> dict[str, Callable[[], np.ndarray]]:
     for table in TABLES:
         found[f"KnockoffSelector(copies=1), {table}"] = lambda table=table: _selected(table)
     found["KnockoffSelector(), continuous"] = _selected_by_default
-    for name in ("lcd", "effects", "grip2", "staged"):
+    for name in ("lcd", "glcd", "effects", "grip2", "staged"):
         found[f"{name}, 3 copies of units"] = lambda name=name: _scored_units(short(STATISTICS.create(name)))
     for setting in PAPER:
         few = {"steps": 100, "hidden": 16 if setting != "hiv" else 1}

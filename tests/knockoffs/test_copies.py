@@ -202,7 +202,7 @@ def test_copula_moments_of_the_normal_scores(groups):
     target = joint(sampler.covariance_, sampler.s_for(copies), copies)
 
     def error(copy: np.ndarray) -> float:
-        return largest_z(np.hstack([sampler._ranked(member, rng) for member in (X, *copy)]), target)
+        return largest_z(np.hstack([sampler.scores(member, rng=rng) for member in (X, *copy)]), target)
 
     assert error(sampler.sample(X, rng=rng, copies=copies)) < bound(copies)
     # Each copy valid, drawn by itself with the same S.

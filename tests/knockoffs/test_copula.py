@@ -10,6 +10,7 @@ from scipy.stats import kstest
 from grip2.knockoffs import CopulaKnockoffs
 from grip2.knockoffs.latent import truncated_normal
 from grip2.knockoffs.marginals import ContinuousMarginal, DiscreteMarginal, learn_marginal
+from grip2.knockoffs.score_map import ScoreMap
 from tests.knockoffs.cases import ar1, joint, largest_z, normal_rows, uneven, z_bound
 
 RNG = np.random.default_rng
@@ -36,7 +37,7 @@ def test_moments_of_the_normal_scores():
     X = np.exp(normal_rows(40_000, uneven(8), rng))
     sampler = CopulaKnockoffs(extra_shrinkage=0.0).fit(X)
     Xk = sampler.sample(X, rng=rng)
-    rows = np.hstack([sampler._ranked(X, rng), sampler._ranked(Xk, rng)])
+    rows = np.hstack([sampler.scores(X, rng=rng), sampler.scores(Xk, rng=rng)])
     target = joint(sampler.covariance_, sampler.s_)
     assert largest_z(rows, target) < z_bound(16)
     # Broken twins: other columns, other rows.
@@ -163,8 +164,7 @@ def test_few_binary_rows_keep_their_correlations():
     """
     X = (normal_rows(80, ar1(40, 0.8), RNG(0)) > 0).astype(float)
     sampler = CopulaKnockoffs()
-    sampler.marginals_ = [learn_marginal(column, discrete=True) for column in X.T]
-    sampler.discrete_columns_, sampler.spiked_columns_ = np.ones(40, dtype=bool), np.zeros(40, dtype=bool)
+    sampler._map = ScoreMap.learn(X, (), clip=sampler.clip, draws_in_cells=True, observed_values=True)
     assert np.diag(sampler._moments(X).covariance, 1).mean() > 0.68
 
 
@@ -269,7 +269,7 @@ def test_least_shrinkage_is_the_default():
 
 def test_scores_are_clipped():
     sampler = CopulaKnockoffs(clip=0.01).fit(mixed(2000))
-    assert np.abs(sampler._ranked(mixed(2000), RNG(0))).max() <= -ndtri(0.01) + 1e-12
+    assert np.abs(sampler.scores(mixed(2000), rng=RNG(0))).max() <= -ndtri(0.01) + 1e-12
 
 
 def test_assumptions_say_exact_and_estimated():

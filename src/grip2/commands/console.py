@@ -84,7 +84,7 @@ def _unit(name: str, columns: Sequence[str]) -> str:
 
 def _acts(effect: FeatureEffect, of: str | None) -> list[str]:
     of_class = f" (chance of {visible_line(effect.output)})" if of is None else ""
-    return [f"{effect.direction}{of_class}", percent(effect.share)]
+    return [f"{visible_line(effect.in_brief)}{of_class}", percent(effect.share)]
 
 
 def _selection_table(result: SelectionResult) -> Table:

@@ -6,13 +6,13 @@ import hashlib
 import os
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from grip2.errors import Grip2Error
 from grip2.user_cache import user_cache
+from grip2.user_warnings import warn_user
 
 VARIABLE = "GRIP2_DATA"
 
@@ -125,10 +125,9 @@ def _download(name: str, url: str, target: Path, verify: Verify | None) -> None:
             _sum_file(target).write_text(_sum_of(path) + "\n", encoding="ascii")
         os.replace(path, target)
     if known is None:
-        warnings.warn(
+        warn_user(
             f"{name}: downloaded from {url}. No checksum of this file is published: its columns and values were checked, "
             "not that it is the original.",
-            stacklevel=4,
         )
 
 

@@ -41,7 +41,9 @@ def orthonormal_values(
     value, own_on = np.empty(functions), np.empty((functions, functions))
     for start in range(0, len(Z), _ROWS):
         for j in range(Z.shape[1]):
-            own_on[:] = on[:, :, j]
+            for k in range(functions):
+                for earlier in range(functions):
+                    own_on[k, earlier] = on[k, earlier, j]
             for i in range(start, min(start + _ROWS, len(Z))):
                 inside = min(max(float(Z[i, j]), span[0, j]), span[1, j])
                 _raw(inside, j, knots, deviation, tail_end, value)
@@ -67,7 +69,10 @@ def placed_values(
     own_on, c, u = np.empty((6, 6)), np.empty(6), np.empty(6)
     for start in range(0, len(Z), _ROWS):
         for j in range(Z.shape[1]):
-            own_on[:], c[:], u[:] = on[:, :, j], centre[:, j], unit[:, j]
+            for k in range(6):
+                c[k], u[k] = centre[k, j], unit[k, j]
+                for earlier in range(6):
+                    own_on[k, earlier] = on[k, earlier, j]
             low, middle, high, first, second = knots[0, j], knots[1, j], knots[2, j], knots[3, j], knots[4, j]
             for i in range(start, min(start + _ROWS, len(Z))):
                 z = min(max(float(Z[i, j]), span[0, j]), span[1, j])
@@ -127,13 +132,19 @@ def mean_products(values: np.ndarray, centre: np.ndarray, products: np.ndarray) 
     ``values`` (functions, rows, columns); only b <= a is filled.
     """
     functions, rows, columns = values.shape
-    products[:] = 0.0
+    for a in range(functions):
+        for b in range(a + 1):
+            for j in range(columns):
+                products[a, b, j] = 0.0
     for i in range(rows):
         for a in range(functions):
             for b in range(a + 1):
                 for j in range(columns):
                     products[a, b, j] += (values[a, i, j] - centre[a, j]) * (values[b, i, j] - centre[b, j])
-    products /= rows
+    for a in range(functions):
+        for b in range(a + 1):
+            for j in range(columns):
+                products[a, b, j] /= rows
 
 
 @compiled_helper

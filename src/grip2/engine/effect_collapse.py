@@ -51,7 +51,11 @@ def collapsed_exchange(
     for k in range(len(units)):
         old = old * len(terms.place) + state.member[units[k]]
     others = _acting_beside(state, columns[old])
-    scale, own_scale = np.sqrt(slab_of_column[others]), np.sqrt(slabs)
+    scale, own_scale = np.empty(len(others)), np.empty(size)
+    for e in range(len(others)):
+        scale[e] = np.sqrt(slab_of_column[others[e]])
+    for e in range(size):
+        own_scale[e] = np.sqrt(slabs[e])
     fixed = _scaled(terms.gram, others, others, precision, scale, scale)
     for e in range(len(others)):
         fixed[e, e] += 1.0
@@ -60,19 +64,28 @@ def collapsed_exchange(
     _forward(lower, known)
     # Of all choices at once: substitution is then made of few large products.
     of_all = np.empty((len(others), choices * size))
-    for c in range(choices):
-        of_all[:, c * size : (c + 1) * size] = _scaled(terms.gram, others, columns[c], precision, scale, own_scale)
+    for e in range(len(others)):
+        for c in range(choices):
+            for own in range(size):
+                value = precision * terms.gram[others[e], columns[c, own]] * scale[e] * own_scale[own]
+                of_all[e, c * size + own] = value
     _forward(lower, of_all)
+    between = np.empty((len(others), size))
     evidence = np.empty(choices)
     for c in range(choices):
         evidence[c] = -np.inf
         if contains(columns[c], len(terms.gram) - 1):  # a member that lacks one of the columns cannot act so
             continue
-        between = of_all[:, c * size : (c + 1) * size].copy()
+        for e in range(len(others)):
+            for own in range(size):
+                between[e, own] = of_all[e, c * size + own]
         left = _scaled(terms.gram, columns[c], columns[c], precision, own_scale, own_scale)
-        left -= np.dot(between.T, between)
         pulled = _pulled(terms.correlation, columns[c], precision, own_scale)
-        pulled -= np.dot(between.T, known)
+        explained, of_known = np.dot(between.T, between), np.dot(between.T, known)
+        for e in range(size):
+            pulled[e, 0] -= of_known[e, 0]
+            for own in range(size):
+                left[e, own] -= explained[e, own]
         evidence[c] = log_evidence(left, pulled[:, 0])
     new = drawn_choice(evidence, uniform)
     kept = np.empty(size)
@@ -94,7 +107,9 @@ def draw_effects(
     normal: np.ndarray,
 ) -> None:
     """Draw all effects that are not zero, those of the columns ``used``, anew and together; ``normal`` (as many,)."""
-    scale = np.sqrt(slab_of_column[used])
+    scale = np.empty(len(used))
+    for e in range(len(used)):
+        scale[e] = np.sqrt(slab_of_column[used[e]])
     values, vectors = decomposed(_scaled(terms.gram, used, used, precision, scale, scale))
     along = np.dot(vectors.T, _pulled(terms.correlation, used, precision, scale))[:, 0]
     # Through the symmetric root: the signs of eigenvectors, which rounding decides, do not matter.
@@ -144,6 +159,8 @@ def _forward(lower: np.ndarray, right: np.ndarray) -> None:
     """Solve lower @ x = right by substitution, in place."""
     for e in range(len(lower)):
         if e:
-            right[e] -= np.dot(lower[e, :e], right[:e])
+            known = np.dot(lower[e, :e], right[:e])
+            for c in range(right.shape[1]):
+                right[e, c] -= known[c]
         for c in range(right.shape[1]):
             right[e, c] /= lower[e, e]

@@ -39,7 +39,9 @@ def exchange_members(
     for k in range(len(units)):
         old = old * members + state.member[units[k]]
     before = columns[old]
-    scale = np.sqrt(slabs)
+    scale = np.empty(size)
+    for e in range(size):
+        scale[e] = np.sqrt(slabs[e])
     evidence = np.empty(choices)
     for c in range(choices):
         evidence[c] = -np.inf
@@ -98,26 +100,29 @@ def columns_of_choices(
     for q in range(len(state.pair)):
         if state.pair[q] == 0:
             continue
-        own = np.array([-1, -1])
-        for side in range(2):
-            for k in range(len(units)):
-                if terms.pair_units[q, side] == units[k]:
-                    own[side] = k
-        if own[0] < 0 and own[1] < 0:
+        left, right = terms.pair_units[q, 0], terms.pair_units[q, 1]
+        own_left, own_right = -1, -1  # which of the units these are
+        for k in range(len(units)):
+            if left == units[k]:
+                own_left = k
+            if right == units[k]:
+                own_right = k
+        if own_left < 0 and own_right < 0:
             continue
         product = (state.pair[q] - 1) % products
         for c in range(choices):
-            through = np.empty(2, np.int64)
-            for side in range(2):
-                through[side] = state.member[terms.pair_units[q, side]]
-                if own[side] >= 0:
-                    through[side] = _member_of(c, own[side], len(units), members)
-            columns[c, size] = terms.pair_place[q, through[0], through[1], product]
+            of_left = state.member[left] if own_left < 0 else _member_of(c, own_left, len(units), members)
+            of_right = state.member[right] if own_right < 0 else _member_of(c, own_right, len(units), members)
+            columns[c, size] = terms.pair_place[q, of_left, of_right, product]
         slabs[size] = variances[functions]
         size += 1
         pairs[n_pairs] = q
         n_pairs += 1
-    return columns[:, :size].copy(), slabs[:size].copy(), pairs[:n_pairs]
+    of_choices = np.empty((choices, size), np.int64)
+    for c in range(choices):
+        for e in range(size):
+            of_choices[c, e] = columns[c, e]
+    return of_choices, slabs[:size], pairs[:n_pairs]
 
 
 @compiled_helper

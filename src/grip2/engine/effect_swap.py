@@ -31,9 +31,11 @@ def swap_columns(
     """
     functions = terms.place.shape[2]
     sets = len(terms.sets)
-    posterior = 1.0 / (precision + 1.0 / variances[:functions])
+    posterior = np.empty(functions)
+    for f in range(functions):
+        posterior[f] = 1.0 / (precision + 1.0 / variances[f])
     for i in range(len(edges)):
-        j, other = edges[i]
+        j, other = edges[i, 0], edges[i, 1]
         if _acts_once(terms, state, other):
             j, other = other, j
         of, to = terms.unit[j], terms.unit[other]
@@ -98,9 +100,10 @@ def _weights(
                 without += state.effects[b] * terms.gram[b, column]
             mean[k, f] = posterior[f] * precision * without
             evidence[k, f] = 0.5 * np.log(posterior[f] / variances[f]) + 0.5 * mean[k, f] ** 2 / posterior[f]
-    log_weight, log_idle = np.full(members * sets, -np.inf), np.full(1 + sets, -np.inf)
+    log_weight, log_idle = np.empty(members * sets), np.empty(1 + sets)
     log_idle[0] = log_shares[0]
     for s in range(sets):
+        log_idle[1 + s] = -np.inf
         impossible = 0
         for k in range(members):
             total, possible = log_shares[1 + s] - np.log(members), False
@@ -108,10 +111,8 @@ def _weights(
                 if terms.sets[s, f] > 0 and terms.place[k, j, f] != absent:
                     possible = True
                     total += evidence[k, f]
-            if possible:
-                log_weight[k * sets + s] = total
-            else:
-                impossible += 1
+            log_weight[k * sets + s] = total if possible else -np.inf
+            impossible += 0 if possible else 1
         if impossible > 0:
             log_idle[1 + s] = log_shares[1 + s] + np.log(impossible / members)
     return mean, log_weight, log_idle, _log_sum(log_weight) - _log_sum(log_idle)
@@ -120,7 +121,9 @@ def _weights(
 @compiled_helper
 def _log_sum(log_weight: np.ndarray) -> float:
     """Logarithm of the sum of the weights; of none that is positive: minus infinity."""
-    top = log_weight.max()
+    top = -np.inf
+    for one in log_weight:
+        top = max(top, one)
     if top == -np.inf:
         return float(top)
     total = 0.0

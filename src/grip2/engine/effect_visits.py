@@ -134,7 +134,7 @@ def _weigh_sets(
     for k in range(members):
         if not free and k != state.member[u]:
             continue
-        of_half[k, :, 0] = 1.0
+        of_half[k, 0, 0], of_half[k, 1, 0] = 1.0, 1.0
         for f in range(functions):
             column = terms.place[k, j, f]
             mean[k, f], evidence = 0.0, 0.0
@@ -155,10 +155,13 @@ def _weigh_sets(
             for code in range(1 << bit):
                 of_half[k, half, code + (1 << bit)] = of_half[k, half, code] * acts_by
                 of_half[k, half, code] *= rests_by
-    most = best.max()  # no entry is below zero
+    most = 0.0
+    for k in range(members):
+        most = max(most, best[k])
     for k in range(members):
         if not free and k != state.member[u]:
-            weights[k] = 0.0
+            for s in range(len(terms.sets)):
+                weights[k, s] = 0.0
             continue
         down = chance * np.exp(best[k] - most)
         for s in range(len(terms.sets)):
@@ -194,7 +197,10 @@ def _visit_main(
     free = others == 0
     of_member = np.zeros(members)
     none, some_absent = _weigh_sets(terms, state, j, free, acted == 1, fixed, halves, of_half, weights, mean, of_member)
-    total = none + of_member.sum()
+    of_all = 0.0
+    for k in range(members):
+        of_all += of_member[k]
+    total = none + of_all
     member, which = _pick(weights, of_member, uniform * total)
     for k in range(members):
         if not free:
@@ -240,7 +246,7 @@ def _visit_pair(
     members, _, products = place.shape
     absent = len(terms.gram) - 1
     posterior = fixed.posterior[-1]
-    left, right = terms.pair_units[q]
+    left, right = terms.pair_units[q, 0], terms.pair_units[q, 1]
     acted, before = 0, absent
     if state.pair[q] > 0:
         acted, old = 1, state.pair[q] - 1
@@ -271,7 +277,10 @@ def _visit_pair(
     for b in range(len(of_both)):
         for c in range(products):
             of_both[b] += weights[b, c]
-    total = none + of_both.sum()
+    of_all = 0.0
+    for b in range(len(of_both)):
+        of_all += of_both[b]
+    total = none + of_all
     both, which = _pick(weights, of_both, uniform * total)
     for k in range(members):
         for other in range(members):

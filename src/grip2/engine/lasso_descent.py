@@ -32,7 +32,7 @@ def descend(
     p = len(cross)
     path = np.empty((p, len(lambdas)))
     b = start.copy()
-    gradient = _gradient(gram, cross, b)
+    gradient = residual_correlations(gram, cross, b)
     converged = True
     for k in range(len(lambdas)):
         left = max_iterations
@@ -44,17 +44,20 @@ def descend(
             left -= _descend_within(
                 gram, cross, response, b, gradient, working, lambdas[k], INNER_TOLERANCE * tolerance, left
             )
-            gradient = _gradient(gram, cross, b)
-        path[:, k] = b
+            gradient = residual_correlations(gram, cross, b)
+        for j in range(p):
+            path[j, k] = b[j]
     return path, converged
 
 
 @compiled_helper
-def _gradient(gram: np.ndarray, cross: np.ndarray, b: np.ndarray) -> np.ndarray:
+def residual_correlations(gram: np.ndarray, cross: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Correlations of all columns with the residual: c - G b."""
     gradient = cross.copy()
-    for j in np.flatnonzero(b):
-        gradient -= b[j] * gram[j]
+    for j in range(len(b)):
+        if b[j] != 0.0:
+            for k in range(len(b)):
+                gradient[k] -= b[j] * gram[j, k]
     return gradient
 
 
@@ -74,14 +77,62 @@ def _gap(cross: np.ndarray, gradient: np.ndarray, b: np.ndarray, response: float
 
 @compiled_helper
 def _working_set(gradient: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
-    """Columns that are not zero, and the zero ones that most violate the conditions of an optimum."""
-    excess = np.where(b == 0, np.abs(gradient) - penalty, 0.0)
-    violating = np.flatnonzero(excess > 0)
-    effects = np.flatnonzero(b)
-    most = max(NEW_COLUMNS, len(effects))
-    if len(violating) > most:
-        violating = violating[np.argsort(-excess[violating], kind="mergesort")[:most]]
-    return np.concatenate((effects, np.sort(violating)))
+    """Columns that are not zero, and the zero ones that most violate the conditions of an optimum; of equal ones the first."""
+    effects, violating = 0, 0
+    excess = np.empty(len(b))
+    for j in range(len(b)):
+        if b[j] != 0.0:
+            effects += 1
+        elif abs(gradient[j]) > penalty:
+            excess[violating] = abs(gradient[j]) - penalty
+            violating += 1
+    new = min(violating, max(NEW_COLUMNS, effects))
+    least = _largest(excess[:violating], new) if new < violating else 0.0
+    at_least = new  # of those that violate by the least, as many as are left
+    for k in range(violating):
+        if excess[k] > least:
+            at_least -= 1
+    working = np.empty(effects + new, np.int64)
+    place, joined = 0, effects
+    for j in range(len(b)):
+        if b[j] != 0.0:
+            working[place] = j
+            place += 1
+            continue
+        over = abs(gradient[j]) - penalty
+        if over > least:
+            working[joined] = j
+            joined += 1
+        elif over == least and over > 0.0 and at_least > 0:
+            working[joined] = j
+            joined += 1
+            at_least -= 1
+    return working
+
+
+@compiled_helper
+def _largest(values: np.ndarray, k: int) -> float:
+    """The k-th largest, by Hoare's quickselect, which leaves the values in another order."""
+    low, high = 0, len(values) - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            break
+    return float(values[k - 1])
 
 
 @compiled_helper
@@ -98,12 +149,14 @@ def _descend_within(
 ) -> int:
     """Sweeps over the working set until its own gap is closed; changes ``b`` and says how many were needed."""
     size = len(working)
-    own_gram, own_cross, own_gradient, own = np.empty((size, size)), cross[working], gradient[working], b[working]
+    own_gram, own_cross, own_gradient, own = np.empty((size, size)), np.empty(size), np.empty(size), np.empty(size)
     for i in range(size):
+        own_cross[i], own_gradient[i], own[i] = cross[working[i]], gradient[working[i]], b[working[i]]
         for k in range(size):
             own_gram[i, k] = gram[working[i], working[k]]
     sweeps = descend_all(own_gram, own_cross, response, own, own_gradient, penalty, tolerance, most)
-    b[working] = own
+    for i in range(size):
+        b[working[i]] = own[i]
     return int(sweeps)
 
 

@@ -9,7 +9,6 @@ must have mean ``X - (X - mean) Sigma^-1 S`` and covariance ``2S - S Sigma^-1 S`
 
 from __future__ import annotations
 
-import warnings
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from grip2.knockoffs.s_matrix import choose_s
 from grip2.knockoffs.s_matrix._scale import cholesky_factor
 from grip2.knockoffs.wide import WideLaws
 from grip2.units import Units
+from grip2.user_warnings import warn_user
 
 # The first jitter tried and the largest one accepted, relative to the conditional variances.
 _FIRST_JITTER, _LAST_JITTER = 1e-12, 1e-4
@@ -163,11 +163,10 @@ def jittered_cholesky(M: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
             f"a jitter of {_LAST_JITTER:g}. Use a smaller s, or more shrinkage of Sigma."
         )
     if jitter:
-        warnings.warn(
+        warn_user(
             f"{who}: a jitter of {jitter:.0e} times each conditional variance was needed to factorise the conditional "
             "covariance of the knockoffs. Their variances are too large by at most that fraction, and the effect on the "
             "false discovery rate is of that size.",
             NumericalRepairWarning,
-            stacklevel=6,
         )
     return C, jitter

@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from grip2._random import generator_from, stream
 from grip2.blas_threads import one_blas_thread
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Categories, as_matrix, row_blocks, units_of_columns
-from grip2.knockoffs.category import CategoryModel, CategoryScores, category_models
+from grip2.knockoffs.category import CategoryScores, category_models
 from grip2.knockoffs.column_moments import ColumnFit, column_correlations, match_columns
 from grip2.knockoffs.conditional import JointCopiesSampler, KnockoffLaws
 from grip2.knockoffs.covariance import (
@@ -34,10 +33,9 @@ from grip2.knockoffs.covariance import (
     with_block,
 )
 from grip2.knockoffs.gaussian import repairs
-from grip2.knockoffs.latent import Cells, HiddenScores, latent_moments, with_fixed_blocks
-from grip2.knockoffs.marginals import learn_marginal
-from grip2.knockoffs.missing import MissingScores
+from grip2.knockoffs.latent import latent_moments, with_fixed_blocks
 from grip2.knockoffs.s_matrix._groups import Groups
+from grip2.knockoffs.score_map import ScoreMap
 from grip2.knockoffs.wide import WIDE, WideCorrelation, WideLaws, is_wide
 
 # Correlations of latent normal scores are estimated from at most this many rows: the standard error is about 1 / sqrt(10,000).
@@ -129,7 +127,7 @@ class CopulaKnockoffs(JointCopiesSampler):
     completes: ClassVar[bool] = True
 
     # State after construction; ``fit`` changes it.
-    _categories: tuple[CategoryModel, ...] = ()
+    _map: ScoreMap
     _sampled_moments: Scatter | None = None
     _covariance: np.ndarray | None = None  # None after a fit: the table is wide
     _precision: np.ndarray | None = None
@@ -167,13 +165,15 @@ class CopulaKnockoffs(JointCopiesSampler):
         check_not_constant(X, *mean_and_scale(matrix), who)
         p = matrix.shape[1]
         units = units_of_columns(groups, p, who)
-        self._categories = tuple(category_models(matrix, categories, units, X, who))
-        observed = np.full(p, self.discrete != "interpolate")
-        observed[self._of_categories(p)] = True
-        self.marginals_ = [learn_marginal(matrix[:, j], discrete=bool(observed[j])) for j in range(p)]
-        self.discrete_columns_ = np.array([marginal.discrete for marginal in self.marginals_])
-        self.spiked_columns_ = np.array([marginal.spiked for marginal in self.marginals_])
-        self._wide = is_wide(*matrix.shape) and not self._categories
+        of_categories = tuple(category_models(matrix, categories, units, X, who))
+        self._wide = is_wide(*matrix.shape) and not of_categories
+        self._map = ScoreMap.learn(
+            matrix,
+            of_categories,
+            clip=self.clip,
+            draws_in_cells=self.discrete == "latent" and not self._wide,
+            observed_values=self.discrete != "interpolate",
+        )
         self._remember_columns(X, p, units)
         self._sampled_moments = None
         self._estimate_laws(matrix)
@@ -197,7 +197,7 @@ class CopulaKnockoffs(JointCopiesSampler):
             self._laws = WideLaws(correlation, self.s, who=who)
             return
         self._covariance, self.ridge_ = stabilised(self._estimate(X), who=who)
-        if self._latent():
+        if self._map.latent:
             self._precision = np.linalg.inv(self._covariance)
         self._laws = KnockoffLaws(np.zeros(p), self._covariance, self.s, self.units_, who=who)
 
@@ -215,11 +215,19 @@ class CopulaKnockoffs(JointCopiesSampler):
     @property
     def refines(self) -> bool:
         """Where all scores follow from the values; those of discrete columns are drawn, from few rows in any case."""
-        return not self._wide and not self._latent()
+        return not self._wide and not self._map.latent
+
+    @property
+    def discrete_columns_(self) -> np.ndarray:
+        return self._map.discrete
+
+    @property
+    def spiked_columns_(self) -> np.ndarray:
+        return self._map.spiked
 
     def scores(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
         """Normal scores of complete rows."""
-        return self._ranked(X, rng)
+        return self._map.scores(X, rng)
 
     def refine(self, sums: ScatterSums) -> None:
         Sigma, self.shrinkage_ = shrink_by(self.shrinkage, sums.scatter(), self.extra_shrinkage)
@@ -229,7 +237,7 @@ class CopulaKnockoffs(JointCopiesSampler):
     def _wide_correlation(self, X: np.ndarray) -> WideCorrelation:
         """Of the normal scores of a wide table; missing values are drawn anew a few times under the last estimate."""
         rng = stream(generator_from(0), "copula covariance")
-        Z, missing = self._ranked(X, rng), np.isnan(X)
+        Z, missing = self._map.scores(X, rng), np.isnan(X)
         found = WideCorrelation.of(Z, self.extra_shrinkage)
         for _ in range(_WIDE_ROUNDS if missing.any() else 0):
             found = WideCorrelation.of(found.completed(np.where(missing, np.nan, Z), rng), self.extra_shrinkage)
@@ -250,44 +258,44 @@ class CopulaKnockoffs(JointCopiesSampler):
             return self._sampled_moments
         # Ties need random ranks, but fit takes no generator: use a fixed stream of the library, the same in every fit.
         rng = stream(generator_from(0), "copula covariance")
-        if not self._latent() and not np.isnan(X).any():
-            return scatter(self._ranked(X[block], rng) for block in row_blocks(X))
+        if not self._map.latent and not np.isnan(X).any():
+            return scatter(self._map.scores(X[block], rng) for block in row_blocks(X))
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
         # Many products of small matrices: threads of the linear algebra library would wait for each other.
         with one_blas_thread():
-            self._sampled_moments = latent_moments(self._ranked(X, rng), self._hidden_scores(X), rng)
+            self._sampled_moments = latent_moments(self._map.scores(X, rng), self._map.hidden(X), rng)
         return self._sampled_moments
 
     def _estimate(self, X: np.ndarray) -> np.ndarray:
         """The covariance of the normal scores; sets ``shrinkage_``, ``column_fit_`` and the means of utilities."""
         moments = self._moments(X)
-        root = np.sqrt(np.diag(moments.covariance)) if self._categories else np.ones(X.shape[1])
+        categories = self._map.categories
+        root = np.sqrt(np.diag(moments.covariance)) if categories else np.ones(X.shape[1])
         unit = replace(moments, covariance=moments.covariance / root[:, None] / root)
         Sigma, self.shrinkage_ = shrink_by(self.shrinkage, unit, self.extra_shrinkage)
         Sigma = np.asarray(Sigma * root[:, None] * root)
         self.column_fit_ = None
-        if self.shrinkage != "ledoit_wolf" and len(X) >= 2 * X.shape[1] and self._in_cells().sum() > 1:
+        if self.shrinkage != "ledoit_wolf" and len(X) >= 2 * X.shape[1] and self._map.in_cells.sum() > 1:
             Sigma = self._matched(Sigma, X)
-        if not self._categories:
+        if not categories:
             return Sigma
         no_rows = np.empty(0, dtype=int)
-        Sigma = with_fixed_blocks(Sigma, [CategoryScores(category, no_rows) for category in self._categories])
-        blocks = [Sigma[np.ix_(category.columns, category.columns)] for category in self._categories]
-        self._categories = tuple(
-            category.among(block) for category, block in zip(self._categories, blocks, strict=True)
+        fixed = with_fixed_blocks(Sigma, [CategoryScores(category, no_rows) for category in categories])
+        self._map = self._map.with_categories(
+            lambda category: category.among(fixed[np.ix_(category.columns, category.columns)])
         )
-        return Sigma
+        return fixed
 
     def _matched(self, Sigma: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Sigma, changed if the columns themselves would else miss their observed correlations; sets ``column_fit_``."""
         rng = stream(generator_from(0), "correlations of columns")
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
-        singles = np.flatnonzero(~self._of_categories(X.shape[1]))
-        marginals = [self.marginals_[j] for j in singles]
-        scores = self._ranked(X, rng)[:, singles]
-        columns = column_correlations(X[:, singles], scores, marginals, self._in_cells()[singles])
+        singles = np.flatnonzero(~self._map.of_categories)
+        marginals = [self._map.marginals[j] for j in singles]
+        scores = self._map.scores(X, rng)[:, singles]
+        columns = column_correlations(X[:, singles], scores, marginals, self._map.in_cells[singles])
         block, self.column_fit_ = match_columns(Sigma[np.ix_(singles, singles)], columns, len(X), FLOOR)
         return with_block(Sigma, singles, block) if self.column_fit_.matched else Sigma
 
@@ -295,85 +303,16 @@ class CopulaKnockoffs(JointCopiesSampler):
         """Sweeps of the Gibbs sampler for each draw."""
         return _SWEEPS if self.column_fit_ is None or not self.column_fit_.matched else _SWEEPS_MATCHED
 
-    def _of_categories(self, p: int) -> np.ndarray:
-        """(p,) mask of the columns of categories."""
-        mask = np.zeros(p, dtype=bool)
-        for category in self._categories:
-            mask[category.columns] = True
-        return mask
-
-    def _latent(self) -> bool:
-        """Does a complete table have scores that its values do not determine, to be drawn by the Gibbs sampler?"""
-        return bool(self._categories) or bool(self._in_cells().any())
-
-    def _in_cells(self) -> np.ndarray:
-        """Mask of the columns whose normal score is drawn from a cell, in at least some rows."""
-        drawn = self.discrete == "latent" and not self._wide
-        return self._tied() if drawn else np.zeros(len(self.marginals_), dtype=bool)
-
-    def _tied(self) -> np.ndarray:
-        """Mask of the discrete and spiked columns that belong to no category."""
-        return np.asarray((self.discrete_columns_ | self.spiked_columns_) & ~self._of_categories(len(self.marginals_)))
-
-    def _ranked(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Normal scores ``Z = probit(U)`` of some rows, each drawn given its own value only.
-
-        Tied values get random ranks, categories random utilities, and missing values a score from the whole distribution.
-        """
-        columns, U = np.ascontiguousarray(X.T), np.empty(X.shape[::-1])  # column after column: quicker to go through
-        for j in np.flatnonzero(~self._of_categories(X.shape[1])):
-            values, missing = columns[j], np.isnan(columns[j])
-            if missing.any():
-                U[j, missing] = rng.random(int(missing.sum()))
-                U[j, ~missing] = self.marginals_[j].to_uniform(values[~missing], rng)
-            else:
-                U[j] = self.marginals_[j].to_uniform(values, rng)
-        Z = np.ascontiguousarray(ndtri(np.clip(U, self.clip, 1 - self.clip, out=U)).T)
-        for category in self._categories:
-            Z[:, category.columns] = category.start(category.levels(X), rng)
-        return Z
-
-    def _hidden_scores(self, X: np.ndarray) -> HiddenScores:
-        """The scores that the values of some rows do not determine."""
-        missing = np.isnan(X) & ~self._of_categories(X.shape[1])  # those of a category are drawn with its other scores
-        return HiddenScores(
-            MissingScores.of(missing) if missing.any() else None,
-            self._cells(X) if self._in_cells().any() else None,
-            [CategoryScores(category, category.levels(X)) for category in self._categories],
-        )
-
-    def _cells(self, X: np.ndarray) -> Cells:
-        """The intervals of normal scores that the values of discrete and spiked columns stand for."""
-        columns = np.flatnonzero(self._in_cells())
-        low, high = np.empty((len(X), len(columns))), np.empty((len(X), len(columns)))
-        for place, j in enumerate(columns):
-            low[:, place], high[:, place] = self.marginals_[j].cell(X[:, j])
-        missing = np.isnan(X[:, columns])
-        low[missing], high[missing] = 0.0, 1.0
-        # The outermost cells extend to infinity. A new value beyond all observed ones has the empty cell [0, 0] or [1, 1]:
-        # it gets the clipped tail.
-        return Cells(columns, ndtri(np.minimum(low, 1 - self.clip)), ndtri(np.maximum(high, self.clip)))
-
-    def _values(self, Z: np.ndarray) -> np.ndarray:
-        """The rows of the table that normal scores stand for."""
-        U = ndtr(np.ascontiguousarray(Z.T))
-        for j in np.flatnonzero(~self._of_categories(Z.shape[1])):
-            U[j] = self.marginals_[j].from_uniform(U[j])
-        X = np.ascontiguousarray(U.T)
-        for category in self._categories:
-            X[:, category.columns] = category.indicators(Z)
-        return X
-
     def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
         law = self._laws.for_copies(copies)
         out = np.empty((copies, *X.shape), X.dtype)
         ranks, noise, hidden = rng.spawn(3)
         for block in row_blocks(X, copies):
-            Z = self._ranked(X[block], ranks)
+            Z = self._map.scores(X[block], ranks)
             if self._precision is not None:
-                self._hidden_scores(X[block]).draw(Z, self._precision, self._sweeps(), hidden)
+                self._map.hidden(X[block]).draw(Z, self._precision, self._sweeps(), hidden)
             for k, scores in enumerate(law.draw(Z, noise)):
-                out[k, block] = self._values(scores)
+                out[k, block] = self._map.values(scores)
         return out
 
     def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -389,13 +328,13 @@ class CopulaKnockoffs(JointCopiesSampler):
         incomplete = np.flatnonzero(np.isnan(completed).any(axis=1))
         for block in row_blocks(completed[incomplete]):
             rows = completed[incomplete[block]]
-            Z = self._ranked(rows, rng)
+            Z = self._map.scores(rows, rng)
             if precision is None:
                 assert isinstance(self._laws, WideLaws)
                 Z = self._laws.correlation.completed(np.where(np.isnan(rows), np.nan, Z), rng)
             else:
-                self._hidden_scores(rows).draw(Z, precision, self._sweeps(), rng)
-            completed[incomplete[block]] = np.where(np.isnan(rows), self._values(Z), rows)
+                self._map.hidden(rows).draw(Z, precision, self._sweeps(), rng)
+            completed[incomplete[block]] = np.where(np.isnan(rows), self._map.values(Z), rows)
         return completed
 
     def assumptions(self) -> list[str]:
@@ -411,11 +350,11 @@ class CopulaKnockoffs(JointCopiesSampler):
             f"{int(self.discrete_columns_.sum())} of {self.n_features_in_} columns are discrete and "
             f"{int(self.spiked_columns_.sum())} spiked (continuous, but many rows share one value)"
         )
-        if self._latent():
+        if self._map.latent:
             texts.append(
                 f"{count}: their latent normal scores were drawn by a Gibbs sampler of {self._sweeps()} sweeps."
             )
-        elif self._tied().any():
+        elif self._map.tied.any():
             texts.append(
                 f"{count}: tied values get random ranks, so their dependence comes out too weak, however many rows there are."
             )
@@ -424,9 +363,9 @@ class CopulaKnockoffs(JointCopiesSampler):
                 f"More than {WIDE:,} columns and fewer rows: correlations are those of the rows, shrunk, and all columns have "
                 "one s; the covariance of so many columns cannot be estimated well, so treat what is found as candidates."
             )
-        if self._categories:
+        if self._map.categories:
             texts.append(
-                f"Number of categories: {len(self._categories)}. Their levels follow a multinomial probit model given the "
+                f"Number of categories: {len(self._map.categories)}. Their levels follow a multinomial probit model given the "
                 "other columns, with independent utilities."
             )
         if self.column_fit_ is not None and self.column_fit_.likeliest > self.column_fit_.standard_error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ import numpy as np
 from grip2.errors import Grip2Error
 from grip2.knockoffs.base import NumericalRepairWarning, as_matrix, column_list, refuse_constant, row_blocks
 from grip2.knockoffs.s_matrix._scale import correlation_scale, lift, smallest_eigenvalue
+from grip2.user_warnings import warn_user
 
 SHRINKAGE = ("least", "numerical", "ledoit_wolf")
 # "least" shrinks until the smallest eigenvalue of the correlation matrix is at least this; "numerical" until it is the second.
@@ -205,12 +205,11 @@ def stabilised(Sigma: np.ndarray, *, who: str) -> tuple[np.ndarray, float]:
     root = np.sqrt(variance)
     if ridge == 0.0:
         return (np.asarray(Sigma, dtype=float) + np.asarray(Sigma, dtype=float).T) / 2, 0.0
-    warnings.warn(
+    warn_user(
         f"{who}: Sigma is singular or nearly so; a ridge of {ridge:.2g} times each variance was added. Knockoffs are "
         "exact for the ridged Sigma, and the effect on the false discovery rate is of that size. But features that are "
         "linear combinations of others get knockoffs that nearly equal them, so they cannot be selected. Drop or group "
         "such features.",
         NumericalRepairWarning,
-        stacklevel=3,
     )
     return lifted * root[:, None] * root, ridge

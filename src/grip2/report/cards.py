@@ -97,10 +97,9 @@ def _card(result: SelectionResult, name: str, j: int, effect: FeatureEffect | No
 
 def _direction(effect: FeatureEffect, task: str) -> str:
     of = subject(task, effect.output)
-    labels = effect.curves[0].labels if len(effect.curves) == 1 else ()
-    if len(labels) == 2 and effect.direction in (INCREASING, DECREASING):
-        higher = "higher" if effect.direction == INCREASING else "lower"
-        return f"{of} is {higher} with {short_name(labels[1])} than with {short_name(labels[0])}"
+    if effect.two_levels is not None:
+        lower, higher = effect.two_levels
+        return f"{of} is higher with {short_name(higher)} than with {short_name(lower)}"
     return WORDS[effect.direction].format(subject=of) if effect.direction in WORDS else effect.direction
 
 

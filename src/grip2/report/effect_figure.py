@@ -81,7 +81,7 @@ def _curves(effect: FeatureEffect) -> list[EffectCurve]:
 def _panels(effect: FeatureEffect) -> list[_Panel]:
     name = short_name(effect.name, TITLE_LENGTH)
     of_class = f", chance of {short_name(effect.output, 12)}" if effect.output else ""
-    told = f"{name}\n{effect.direction}, {percent(effect.share)}{of_class}"
+    told = f"{name}\n{short_name(effect.in_brief, TITLE_LENGTH)}, {percent(effect.share)}{of_class}"
     surfaces = [
         _Panel(f"{name}\nwith {short_name(each.partner, TITLE_LENGTH)}, {percent(each.share)}", each.surface)
         for each in effect.interactions[:MOST_SURFACES]

@@ -60,7 +60,7 @@ def _rows(result: SelectionResult) -> list[NotebookRow]:
                 short_name(name),
                 f"{result.q_values[j]:.3g}",
                 "" if result.frequency is None else f"{100 * result.frequency[j]:.0f} %",
-                "" if effect is None else f"{effect.direction}, {percent(effect.share)}",
+                "" if effect is None else f"{short_name(effect.in_brief)}, {percent(effect.share)}",
             )
         )
     return found

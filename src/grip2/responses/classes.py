@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,6 +10,7 @@ from scipy.special import expit, logit, softmax
 
 from grip2.errors import Grip2Error
 from grip2.responses.base import Response
+from grip2.user_warnings import warn_user
 
 # Folds of cross-validation, in most statistics: a class with fewer rows is missing in some of them.
 ROWS_FOR_FOLDS = 5
@@ -38,11 +38,9 @@ def check_classes(names: list[str], numbers: np.ndarray, who: str) -> None:
     small = np.flatnonzero(sizes < ROWS_FOR_FOLDS)
     if len(small):
         listed = ", ".join(f"{names[k]!r} ({sizes[k]} row{'s' if sizes[k] > 1 else ''})" for k in small)
-        warnings.warn(
+        warn_user(
             f"{who}: y has classes with fewer than {ROWS_FOR_FOLDS} rows, too few for cross-validation: {listed}. Models "
             "learn little or nothing of them; merge them with others or drop their rows.",
-            UserWarning,
-            stacklevel=5,
         )
 
 

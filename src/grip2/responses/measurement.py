@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,6 +10,7 @@ import numpy as np
 from grip2.errors import Grip2Error
 from grip2.responses.base import Response
 from grip2.standardise import standardise
+from grip2.user_warnings import warn_user
 
 EXACT_WHOLE = 2**53
 # Where a value lies beyond ALARMING_SD robust standard deviations of the median, those beyond EXTREME_SD are moved to that
@@ -127,12 +127,10 @@ def _winsorised(y: np.ndarray, who: str) -> np.ndarray:
     if not np.isfinite(limit) or not np.any(away > ALARMING_SD / EXTREME_SD * limit):
         return y
     extreme = int(np.count_nonzero(away > limit))
-    warnings.warn(
+    warn_user(
         f"{who}: {extreme} of {len(y)} values of y lie beyond {EXTREME_SD:g} robust standard deviations of the median, such as "
         f"{y[int(np.argmax(away))]:.4g} (median {middle:.4g}); they are moved to that distance, else they alone would decide. "
         "Correct them if they are wrong; if y has a long tail, take its logarithm, or pass task='counts' for counts.",
-        UserWarning,
-        stacklevel=5,
     )
     return np.asarray(np.clip(y, middle - limit, middle + limit))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from grip2.responses.given import rows_of
 from grip2.responses.measurement import Measurement
 from grip2.responses.ordered import OrderedClasses
 from grip2.responses.survival import Survival
+from grip2.user_warnings import warn_user
 
 # In the order in which they are tried.
 KINDS: tuple[type[Response], ...] = (Survival, OrderedClasses, Counts, TwoClasses, SeveralClasses, Measurement)
@@ -86,9 +86,7 @@ def _warn_of_whole_numbers(values: np.ndarray, kind: type[Response], who: str) -
     if kind is Measurement and 0 < n_distinct <= FEW_WHOLE_NUMBERS:
         also = "classes, task='classification'; ordered classes, task='ordered'"
         also += "; counts, task='counts'" if values.min() >= 0 else ""
-        warnings.warn(
+        warn_user(
             f"{who}: y has {n_distinct} distinct whole numbers and is treated as {kind.noun} ({kind.task}). "
             f"If they are something else, say so: {also} (--task on the command line).",
-            UserWarning,
-            stacklevel=4,
         )

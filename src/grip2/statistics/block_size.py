@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from grip2.engine.training import TrainingConfig
 from grip2.errors import Grip2Error
 from grip2.progress import Progress
 from grip2.statistics.held_out import NetworkProblem
+from grip2.user_warnings import warn_user
 
 PILOT = "pilot"
 PILOT_BLOCKS, LONGEST_BLOCK = 8, 200
@@ -94,11 +94,9 @@ def pilot_block_size(
     settled = [_first_sustained(row < delta, SUSTAINED) for row in change]
     moving = sum(t is None for t in settled)
     if moving:
-        warnings.warn(
+        warn_user(
             f"block_size='pilot': in {moving} of {PILOT_BLOCKS} pilot blocks the group norms were still moving after "
             f"{longest} updates; blocks of {longest} are used. Snapshots may lag behind the penalty.",
-            UserWarning,
-            stacklevel=2,
         )
     return max((longest if t is None else t + SUSTAINED + 1) for t in settled)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from sklearn.model_selection import KFold
@@ -39,6 +39,29 @@ GRAM_COLUMNS_MAX = 4000
 
 Problem = TypeVar("Problem")
 Folds = Sequence[np.ndarray]  # row numbers held out by each fold
+
+
+class Descends(Protocol):
+    """Rows that a lasso is fitted to."""
+
+    @property
+    def response(self) -> float:
+        """y'y / n of the centred response."""
+        ...
+
+    def path(
+        self, lambdas: np.ndarray, start: np.ndarray, tolerance: float, max_iterations: int
+    ) -> tuple[np.ndarray, bool]:
+        """Coefficients (columns, penalties), each started from the last; and whether every gap was closed."""
+        ...
+
+
+class Fold(NamedTuple, Generic[Problem]):
+    """The rows that are not held out, and their means."""
+
+    training: Problem
+    mean: np.ndarray
+    y_mean: float
 
 
 class Moments(NamedTuple):
@@ -140,13 +163,31 @@ def lasso_cv(
     """
     Z, y = np.asarray(Z, dtype=float), np.asarray(y, dtype=float)
     all_rows: Moments | TableLasso
-    parts: Sequence[_Fold[Any]]
+    parts: Sequence[Fold[Any]]
     all_rows, parts = (moments_by_fold if gram_fits(Z.shape[1]) else tables_by_fold)(Z, y, folds)
     lambdas = lambda_grid(float(np.max(np.abs(all_rows.cross))), n_lambdas, ratio)
+    return along_path(
+        Z, y, folds, all_rows, parts, lambdas, tolerance=tolerance, max_iterations=max_iterations, whole_path=whole_path
+    )
+
+
+def along_path(
+    Z: np.ndarray,
+    y: np.ndarray,
+    folds: Folds,
+    all_rows: Descends,
+    parts: Sequence[Fold[Any]],
+    lambdas: np.ndarray,
+    *,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
+    whole_path: bool = False,
+) -> LassoFit:
+    """Go down the penalties with all folds together until the held-out error has turned, then with all rows to the best one."""
     converged = True
     errors = np.empty((0, len(folds)))
     coefficients = [np.zeros(Z.shape[1]) for _ in folds]
-    while len(errors) < n_lambdas and (whole_path or not has_turned(errors, n_lambdas)):
+    while len(errors) < len(lambdas) and (whole_path or not has_turned(errors, len(lambdas))):
         chunk = lambdas[len(errors) : len(errors) + CHUNK]
         found = np.empty((len(chunk), len(folds)))
         for k, rows in enumerate(folds):
@@ -202,12 +243,6 @@ def table_path(
     return TableLasso(Z, y, intercept=False).path(lambdas, start, tolerance, max_iterations)[0]
 
 
-class _Fold(NamedTuple, Generic[Problem]):
-    training: Problem
-    mean: np.ndarray  # of the training rows
-    y_mean: float
-
-
 def has_turned(errors: np.ndarray, n_lambdas: int = 0) -> bool:
     """Has the mean held-out error, on a grid of ``n_lambdas``, risen beyond doubt above its minimum?"""
     if not len(errors):
@@ -219,7 +254,7 @@ def has_turned(errors: np.ndarray, n_lambdas: int = 0) -> bool:
     return bool(rise.mean() > LEAVE_AFTER_ERRORS * rise.std(ddof=1) / np.sqrt(len(rise)))
 
 
-def moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moments, list[_Fold[Moments]]]:
+def moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moments, list[Fold[Moments]]]:
     """Moments of all rows and of the training rows of every fold, in one pass over the data."""
     # Shifted by the overall means first: down-dating then subtracts small numbers from small numbers.
     shift, y_shift = Z.mean(axis=0), float(y.mean())
@@ -234,15 +269,33 @@ def moments_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[Moments
     for held_out in sums:
         rest = _Sums(*(whole - part for whole, part in zip(total, held_out, strict=True)))
         training = _centred(rest)
-        parts.append(_Fold(training, shift + rest.z / rest.n, y_shift + float(rest.y / rest.n)))
+        parts.append(Fold(training, shift + rest.z / rest.n, y_shift + float(rest.y / rest.n)))
     return _centred(total), parts
 
 
-def tables_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[TableLasso, list[_Fold[TableLasso]]]:
+def with_response(
+    Z: np.ndarray, y: np.ndarray, folds: Folds, whole: Moments, parts: Sequence[Fold[Moments]]
+) -> tuple[Moments, list[Fold[Moments]]]:
+    """The moments of the same rows with another response: Gram matrices are not computed again."""
+
+    def of_rows(rows: np.ndarray, known: Moments) -> Moments:
+        centred = y[rows] - y[rows].mean()
+        return Moments(known.gram, Z[rows].T @ centred / len(rows), float(centred @ centred) / len(rows))
+
+    everyone = np.arange(len(y))
+    training = [np.setdiff1d(everyone, held_out) for held_out in folds]
+    found = [
+        Fold(of_rows(rows, part.training), part.mean, float(y[rows].mean()))
+        for rows, part in zip(training, parts, strict=True)
+    ]
+    return of_rows(everyone, whole), found
+
+
+def tables_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[TableLasso, list[Fold[TableLasso]]]:
     """The same without Gram matrices; the table is not copied."""
     masks = [np.isin(np.arange(len(Z)), rows, invert=True) for rows in folds]
     tables = [TableLasso(Z, y, mask) for mask in masks]
-    return TableLasso(Z, y), [_Fold(table, table.mean, table.y_mean) for table in tables]
+    return TableLasso(Z, y), [Fold(table, table.mean, table.y_mean) for table in tables]
 
 
 class _Sums(NamedTuple):

@@ -33,6 +33,7 @@ from grip2.statistics.lasso_cv import (
 from grip2.statistics.logistic_path import LogisticPath
 from grip2.statistics.penalised_path import PenalisedPath, ResponseLikelihood
 from grip2.symmetry import Members
+from grip2.user_warnings import warn_user
 
 # Largest violation of the lasso's optimality conditions a path may show, relative to the largest penalty.
 LARS_VIOLATION_MAX = 1e-6
@@ -119,11 +120,9 @@ class LassoPath(Statistic):
             if violation > LARS_VIOLATION_MAX and self.method == "auto":
                 details["method"] = "grid"
             elif violation > LARS_VIOLATION_MAX:
-                warnings.warn(
+                warn_user(
                     f"LassoPath: least angle regression left the lasso path (violation {violation:.1e} of the largest "
                     "penalty): columns are nearly collinear. The statistic stays valid; method='auto' is exact.",
-                    UserWarning,
-                    stacklevel=2,
                 )
         if details["method"] == "grid":
             entry = self._grid_entry(problem)

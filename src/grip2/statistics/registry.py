@@ -25,6 +25,7 @@ STATISTICS = Registry(
         Entry("lcd", f"{_HERE}.lasso_coefficient:LassoCoefficient", "coefficient of the cross-validated lasso", "LCD"),
         Entry("rf", f"{_HERE}.random_forest:RandomForest", "impurity decrease in a random forest", "Random forest"),
         Entry("random", f"{_HERE}.random_scores:RandomScores", "random scores: the floor of every comparison", "Random"),
+        Entry("glcd", f"{_HERE}.group_lasso_coefficient:GroupLassoCoefficient", "norm of a unit in the group lasso", "Group LCD"),
     ],
 )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +21,7 @@ from grip2.tables.records import PreparedTable
 from grip2.tables.shapes import check_lengths, check_shapes
 from grip2.tables.sources import is_frame, take_rows
 from grip2.tables.target import TargetValues, target_of
+from grip2.user_warnings import warn_user
 
 SHOWN_NOTICES = 5
 
@@ -117,7 +117,7 @@ def warn_of_changes(notices: tuple[str, ...], who: str) -> None:
         return
     shown = "; ".join(notices[:SHOWN_NOTICES])
     more = f"; and {len(notices) - SHOWN_NOTICES} more (table_.notices)" if len(notices) > SHOWN_NOTICES else ""
-    warnings.warn(f"{who}: the table was changed: {shown}{more}.", UserWarning, stacklevel=4)
+    warn_user(f"{who}: the table was changed: {shown}{more}.")
 
 
 def independent_rows(data: CheckedInput, who: str) -> CheckedInput:

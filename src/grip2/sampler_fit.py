@@ -1,0 +1,94 @@
+"""Fitting the sampler of a selector, and settling how many copies it will draw."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from grip2.copies import AUTOMATIC, CopiesChoice, ImpossibleRequestWarning, choose_copies, why_impossible
+from grip2.errors import Grip2Error
+from grip2.knockoffs import KnockoffSampler
+from grip2.progress import Progress, split_progress
+from grip2.streaming.fit import refine
+from grip2.streaming.long_table import LongTable
+from grip2.tables import PreparedTable
+from grip2.user_warnings import warn_user
+
+
+class AskedFor(NamedTuple):
+    """What decides how many copies are drawn, as the selector was given it."""
+
+    copies: int | str
+    fdr: float
+    offset: int
+    n_draws: int
+    who: str  # whose warnings these are
+
+    def check(self, sampler: KnockoffSampler, table: PreparedTable) -> None:
+        """Can the sampler draw so many copies, of such units?"""
+        units = table.units.units
+        groups = None if units.all_single else units
+        if groups is not None or self.copies not in (1, AUTOMATIC):
+            sampler.check_can_draw(copies=1 if self.copies == AUTOMATIC else int(self.copies), groups=groups)
+
+    def warn_of_the_impossible(self, copies: int, n_units: int, sampler: KnockoffSampler) -> None:
+        if self.offset != 1:
+            return
+        why = why_impossible(self.fdr, copies, n_units, draws_copies=sampler.draws_copies)
+        if why:
+            warn_user(f"{self.who}: {why}", ImpossibleRequestWarning)
+
+
+def fit_sampler(
+    sampler: KnockoffSampler,
+    X: np.ndarray,
+    table: PreparedTable,
+    long: LongTable | None,
+    asked: AskedFor,
+    *,
+    n_rows: int,
+    progress: Progress | None,
+    executor: Executor | None,
+) -> CopiesChoice:
+    """Fit the sampler to the units of the table, of which a ``long`` one has ``n_rows``; how many copies it will draw."""
+    asked.check(sampler, table)
+    choose = partial(
+        choose_copies,
+        asked.copies,
+        fdr=asked.fdr,
+        n_rows=n_rows,
+        n_columns=X.shape[1],
+        draws_copies=sampler.draws_copies,
+        n_draws=asked.n_draws,
+    )
+    units = table.units.units
+    asked.warn_of_the_impossible(choose().copies, len(units), sampler)
+    of_fit, of_pass = split_progress(progress, 1, 1) if long is not None else (progress, None)
+    sampler.fit(
+        X,
+        **_given(
+            groups=None if units.all_single else units,
+            categories=table.categories or None,
+            progress=of_fit if sampler.reports_progress else None,
+        ),
+    )
+    if long is not None:
+        refine(sampler, long, executor=executor, progress=of_pass)
+    return choose(possible=partial(_can_draw, sampler))
+
+
+def _given(**arguments: Any) -> dict[str, Any]:
+    """The arguments that are not None, so that samplers of users that know nothing of groups can be fitted."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _can_draw(sampler: KnockoffSampler, copies: int) -> bool:
+    """Does a fitted sampler have an S for so many copies?"""
+    try:
+        sampler.s_for(copies)
+    except Grip2Error:
+        return False
+    return True
