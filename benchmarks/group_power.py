@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -52,11 +52,17 @@ def covariance(design: str) -> np.ndarray:
     return inside
 
 
-def one(design: str, active: int, effect: float, copies: int, s: str, number: int) -> dict[str, Any]:
-    from grip2 import KnockoffSelector
-    from grip2.knockoffs import GaussianKnockoffs
-    from grip2.statistics import LassoCoefficient
+class Made(NamedTuple):
+    """A data set with known truth."""
 
+    X: np.ndarray
+    y: np.ndarray
+    true: set[int]  # numbers of the groups
+    Sigma: np.ndarray
+    groups: list[str]  # of the columns
+
+
+def data_set(design: str, active: int, effect: float, number: int) -> Made:
     rng = np.random.default_rng(number)
     Sigma = covariance(design)
     p = len(Sigma)
@@ -66,21 +72,29 @@ def one(design: str, active: int, effect: float, copies: int, s: str, number: in
     for unit in true:
         columns = unit * SIZE + rng.choice(SIZE, active, replace=False)
         y += X[:, columns] @ (effect * rng.choice([-1.0, 1.0], active))
-    sampler = GaussianKnockoffs(np.zeros(p), Sigma, s=s)
+    return Made(X, y, set(true.tolist()), Sigma, [f"g{j // SIZE}" for j in range(p)])
+
+
+def judged(made: Made, *, statistic: Any, s: str, copies: int, number: int) -> dict[str, Any]:
+    """Select groups with exact knockoffs, and compare with the truth."""
+    from grip2 import KnockoffSelector
+    from grip2.knockoffs import GaussianKnockoffs
+
+    sampler = GaussianKnockoffs(np.zeros(len(made.Sigma)), made.Sigma, s=s)
     began = time.perf_counter()
-    groups = [f"g{j // SIZE}" for j in range(p)]
-    result = (
-        KnockoffSelector(LassoCoefficient(), sampler, fdr=FDR, copies=copies, groups=groups, random_state=number)
-        .fit(X, y)
-        .result_
-    )
+    selector = KnockoffSelector(statistic, sampler, fdr=FDR, copies=copies, groups=made.groups, random_state=number)
+    result = selector.fit(made.X, made.y).result_
     found = set(np.flatnonzero(result.selected_mask).tolist())
     return {
-        "power": len(found & set(true.tolist())) / len(true),
-        "fdp": len(found - set(true.tolist())) / max(1, len(found)),
+        "power": len(found & made.true) / len(made.true),
+        "fdp": len(found - made.true) / max(1, len(found)),
         "own correlation": result.knockoff_quality.mean_correlation,
         "seconds": time.perf_counter() - began,
     }
+
+
+def one(design: str, active: int, effect: float, copies: int, s: str, number: int) -> dict[str, Any]:
+    return judged(data_set(design, active, effect, number), statistic="lcd", s=s, copies=copies, number=number)
 
 
 def summary(trials: pd.DataFrame) -> str:
