@@ -14,7 +14,7 @@ from tests.experiments.helpers import environment, until
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """The scheduler's address, and the worker processes."""
+    """The scheduler's address, and the processes: those of the workers, then the scheduler's."""
     file = folder / "scheduler.json"
     log = (folder / "cluster.log").open("wb")
     started: list[subprocess.Popen[bytes]] = []
@@ -30,7 +30,7 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.P
             launch("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
         address = json.loads(file.read_text())["address"]
         until(lambda: (folder / "cluster.log").read_text().count("Registered to") >= workers, "the workers")
-        yield address, started[1:]
+        yield address, [*started[1:], started[0]]
     finally:
         for process in started:
             process.kill()

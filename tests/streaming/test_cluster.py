@@ -47,14 +47,15 @@ def test_a_cluster_that_loses_a_worker_finds_what_one_machine_finds(tmp_path, mo
     assert there.to_dict()["features"] == here.to_dict()["features"]
 
 
-def test_a_scheduler_that_ends_is_a_failure_in_words(tmp_path, monkeypatch):
+@pytest.mark.parametrize("by", ["us", "itself"])
+def test_a_scheduler_that_ends_is_a_failure_in_words(tmp_path, monkeypatch, by):
     small_sizes(monkeypatch, block=200)
     table = read_stream(folder_of(long_frame(6_000), tmp_path / "rows"), "y")
-    with cluster(tmp_path, 1) as (address, _), open_workers(scheduler=address) as workers:
+    with cluster(tmp_path, 1) as (address, processes), open_workers(scheduler=address) as workers:
 
         def stop(done, total):
             if done / total > 0.3:
-                workers.__exit__()
+                workers.__exit__() if by == "us" else processes[-1].kill()
 
         with pytest.raises(Grip2Failure, match="workers that read the table are gone"):
             selector().fit(table, executor=workers.executor, progress=stop)

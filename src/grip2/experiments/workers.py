@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, TypeVar
 
 from grip2.errors import Grip2Error
+from grip2.experiments.dask_executor import DaskExecutor
 from grip2.orphans import leave_with_parent
 
 _ANSWER_SECONDS = 10  # of a Dask scheduler
@@ -136,7 +137,7 @@ class DaskWorkers:
                 f"--scheduler: expected the address of a running Dask scheduler such as tcp://host:8786, and none answers at "
                 f"{address!r} ({error or 'no answer'}). Start one with `dask scheduler`, or use --jobs."
             ) from None
-        self.executor: Executor = self._client.get_executor(pure=False)
+        self.executor: Executor = DaskExecutor(self._client)
 
     @property
     def capacity(self) -> int:
@@ -152,9 +153,11 @@ class DaskWorkers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(Exception):  # a scheduler that is gone cannot be told
+        try:
+            with suppress(Exception):  # a scheduler that is gone cannot be told
+                self._client.close()
+        finally:
             self.executor.shutdown(wait=False)
-            self._client.close()
 
     def replace(self) -> None:
         """Nothing to do: the scheduler moves tasks of a lost worker to another one by itself."""
