@@ -62,7 +62,7 @@ def selection_input(
     if isinstance(X, StreamedTable):
         remember_names(selector, X.table)
         check_varies(X.y, who)
-        response = response_from(X.y, reading.task, who=who)
+        response = response_from(X.y, reading.task, who=who, guess_counts=False)
         long = long_table_of_stream(X, response, y, clusters, statistic, sampler)
         found = SelectionInput(X.table, response, None, long)
     else:

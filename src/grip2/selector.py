@@ -75,7 +75,7 @@ class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
         1 controls the false discovery rate (knockoff+); 0 selects more and controls only a modified rate.
     task : {"auto", "regression", "classification", "counts", "ordered", "survival"}
         "auto": text, booleans and two distinct values are classes, ordered categories of pandas are ordered classes, a time
-        with an event is survival, everything else is a measurement. Counts have to be asked for.
+        with an event is survival, whole numbers from 0 that are most often 0 are counts, everything else is a measurement.
     random_state : int, Generator, RandomState or None
         The same int gives the same result, in any process and with any ``n_jobs``.
     n_jobs : int or None

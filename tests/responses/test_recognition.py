@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,6 +53,43 @@ EVENTS = np.arange(20) % 3 > 0
 )
 def test_recognition(values, task, kind):
     assert type(response_from(np.array(values), task)) is kind
+
+
+DECREASING = [0] * 60 + [1] * 25 + [2] * 10 + [3] * 4 + [7]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, float])
+def test_skewed_whole_numbers_that_are_most_often_zero_are_counts(kind):
+    with pytest.warns(UserWarning, match="y has whole numbers from 0 to 7, most often 0, and is treated as counts"):
+        found = response_from(np.array(DECREASING, dtype=kind))
+    assert type(found) is Counts
+    assert type(response_from(np.array(DECREASING, dtype=kind), "regression")) is Measurement
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1 + one for one in DECREASING],  # no zeros
+        [-one for one in DECREASING],
+        [0.5 * one for one in DECREASING],  # no whole numbers
+        [0] * 30 + [1] * 40 + [2] * 20 + [9] * 10,  # zeros are not the most frequent
+        [0] * 27 + [1] * 24 + [2] * 24 + [3] * 25,  # codes of classes
+        [0] * 80 + [1] * 15 + [2] * 5,  # few different ones
+        [0] * 60 + list(range(1, 120)),  # amounts: many different ones
+    ],
+)
+def test_other_numbers_are_no_counts_unless_asked_for(values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert type(response_from(np.array(values))) is Measurement
+
+
+def test_counts_are_not_guessed_where_tables_are_long_or_read_block_by_block():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert type(response_from(np.array(DECREASING * 1001))) is Measurement
+        assert type(response_from(np.array(DECREASING), guess_counts=False)) is Measurement
+        assert type(response_from(np.array(DECREASING), "counts", guess_counts=False)) is Counts
 
 
 def test_two_columns_are_times_and_events_however_they_are_held():

@@ -115,7 +115,7 @@ Task = Annotated[
     str,
     typer.Option(
         help="auto, regression, classification, counts, ordered or survival (with --event). auto: text or two-valued targets "
-        "are classes; counts and ordered classes must be asked for."
+        "are classes, whole numbers that are most often 0 are counts; other counts and ordered classes must be asked for."
     ),
 ]
 Weights = Annotated[

@@ -14,6 +14,10 @@ from grip2.standardise import standardise
 
 # Below this dispersion the formulas of the negative binomial lose digits, and it cannot be told from Poisson.
 LEAST_DISPERSION = 1e-4
+# Unless asked for, counts are whole numbers from 0 of which 0 is the most frequent: at least and at most so many different
+# ones, clearly skewed (codes of classes are not), in tables that are not so long that they should be read block by block,
+# which models of counts cannot.
+LEAST_DISTINCT, MOST_DISTINCT, LEAST_SKEWNESS, MOST_ROWS = 4, 100, 1.0, 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +40,7 @@ class Counts(LikelihoodResponse):
 
     @classmethod
     def recognises(cls, values: np.ndarray, *, asked: bool) -> bool:
-        return asked
+        return asked or _look_like_counts(values)
 
     @classmethod
     def encode(cls, values: np.ndarray, who: str) -> Self:
@@ -118,3 +122,16 @@ class Counts(LikelihoodResponse):
 def dispersion_of(y: np.ndarray, mean: np.ndarray) -> float:
     """Of counts with these means, by moments: variance above Poisson's, in squares of the mean; at least 0."""
     return max(0.0, float(((y - mean) ** 2 - mean).sum() / (mean**2).sum()))
+
+
+def _look_like_counts(values: np.ndarray) -> bool:
+    if values.dtype.kind not in "iuf" or values.ndim != 1 or len(values) > MOST_ROWS:
+        return False
+    distinct, frequency = np.unique(values, return_counts=True)
+    if not LEAST_DISTINCT <= len(distinct) <= MOST_DISTINCT or distinct[0] != 0 or frequency.argmax() != 0:
+        return False
+    if (distinct != np.floor(distinct)).any():
+        return False
+    centred = distinct - np.average(distinct, weights=frequency)
+    spread = np.average(centred**2, weights=frequency)
+    return bool(np.average(centred**3, weights=frequency) > LEAST_SKEWNESS * spread**1.5)

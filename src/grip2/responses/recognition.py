@@ -48,13 +48,15 @@ def check_task(task: str, who: str) -> None:
         )
 
 
-def response_from(values: Any, task: str = AUTOMATIC, *, who: str = "response") -> Response:
+def response_from(values: Any, task: str = AUTOMATIC, *, who: str = "response", guess_counts: bool = True) -> Response:
     """The response that these values are, by the task named or, for "auto", by what they look like.
 
     ``values`` are one column; or times to an event: a structured array with two fields, or two columns, one of which is
     the event (booleans or 0/1); or ordered categories of pandas (`rows_of` has the rules).
     "auto": two columns are survival, ordered categories are ordered classes; of one column text, booleans and two distinct
-    values are classes, everything else is a measurement. Counts and ordered classes that are plain numbers have to be asked for.
+    values are classes, whole numbers from 0 that are mostly small and most often 0 are counts, everything else is a
+    measurement. Other counts, and ordered classes that are plain numbers, have to be asked for. ``guess_counts=False``: all
+    counts have to be, where models of them cannot be fitted.
     """
     check_task(task, who)
     rows = rows_of(values, who)
@@ -63,6 +65,8 @@ def response_from(values: Any, task: str = AUTOMATIC, *, who: str = "response") 
     if task == AUTOMATIC:
         check_varies(rows, who)
     for kind in KINDS:
+        if kind is Counts and task == AUTOMATIC and not guess_counts:
+            continue
         if task in (AUTOMATIC, kind.task) and kind.recognises(rows, asked=task == kind.task):
             if task == AUTOMATIC:
                 _warn_of_whole_numbers(rows, kind, who)
@@ -82,6 +86,12 @@ def check_varies(values: np.ndarray, who: str) -> None:
 
 
 def _warn_of_whole_numbers(values: np.ndarray, kind: type[Response], who: str) -> None:
+    if kind is Counts:
+        warn_user(
+            f"{who}: y has whole numbers from 0 to {values.max():g}, most often 0, and is treated as counts. "
+            "If they are something else, say so: a measurement, task='regression'; ordered classes, task='ordered' "
+            "(--task on the command line)."
+        )
     n_distinct = len(np.unique(values)) if values.dtype.kind in "iu" else 0
     if kind is Measurement and 0 < n_distinct <= FEW_WHOLE_NUMBERS:
         also = "classes, task='classification'; ordered classes, task='ordered'"
