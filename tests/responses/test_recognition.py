@@ -76,6 +76,7 @@ def test_skewed_whole_numbers_that_are_most_often_zero_are_counts(kind):
         [0] * 27 + [1] * 24 + [2] * 24 + [3] * 25,  # codes of classes
         [0] * 80 + [1] * 15 + [2] * 5,  # few different ones
         [0] * 60 + list(range(1, 120)),  # amounts: many different ones
+        [100 * one for one in DECREASING],  # amounts
     ],
 )
 def test_other_numbers_are_no_counts_unless_asked_for(values):

@@ -14,10 +14,10 @@ from grip2.standardise import standardise
 
 # Below this dispersion the formulas of the negative binomial lose digits, and it cannot be told from Poisson.
 LEAST_DISPERSION = 1e-4
-# Unless asked for, counts are whole numbers from 0 of which 0 is the most frequent: at least and at most so many different
+# Unless asked for, counts are whole numbers from 0, the most frequent one, to at most 500: at least and at most so many different
 # ones, clearly skewed (codes of classes are not), in tables that are not so long that they should be read block by block,
 # which models of counts cannot.
-LEAST_DISTINCT, MOST_DISTINCT, LEAST_SKEWNESS, MOST_ROWS = 4, 100, 1.0, 100_000
+LEAST_DISTINCT, MOST_DISTINCT, LARGEST, LEAST_SKEWNESS, MOST_ROWS = 4, 100, 500, 1.0, 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ def _look_like_counts(values: np.ndarray) -> bool:
     distinct, frequency = np.unique(values, return_counts=True)
     if not LEAST_DISTINCT <= len(distinct) <= MOST_DISTINCT or distinct[0] != 0 or frequency.argmax() != 0:
         return False
-    if (distinct != np.floor(distinct)).any():
+    if distinct[-1] > LARGEST or (distinct != np.floor(distinct)).any():
         return False
     centred = distinct - np.average(distinct, weights=frequency)
     spread = np.average(centred**2, weights=frequency)
