@@ -355,9 +355,23 @@ def test_cells_beyond_a_limit_count_as_the_limit():
     assert "x: 2 cells beyond a limit, such as '<0.1', count as the limit" in notices
     # Asked for numbers they are missing, as all other damaged cells; among other damaged cells they are told with these.
     assert np.isnan(variable(values, roles={"x": "number"})[1][[3, 50], 0]).all()
+    values[9] = "65+"
+    assert variable(values)[1][9, 0] == 65.0
     values[7] = "broken"
     assert "'<0.1'" in problems_of(values)[0]
     assert "'broken'" in problems_of(values)[0]
+
+
+def test_few_numbers_with_other_texts_are_levels():
+    values = cycle("9", "10", "11", "12")
+    values[5], values[9], values[17] = "other", "other", "ungraded"
+    found, _, notices = variable(values)
+    assert found.role == Role.CATEGORY
+    assert set(found.levels) == {"9", "10", "11", "12", "other"}  # rare ones are pooled
+    assert any("few numbers and 'other': taken for levels" in notice for notice in notices)
+    declared, numbers, _ = variable(values, roles={"x": "number"})
+    assert (declared.role, declared.n_missing) == (Role.NUMBER, 3)
+    assert np.isnan(numbers[[5, 9, 17], 0]).all()
 
 
 def test_words_that_differ_by_capitals_only_are_one_level():

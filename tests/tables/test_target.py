@@ -82,10 +82,12 @@ def test_targets_from_a_file():
     assert found.notices == ("y is missing in 2 of 6 rows, which are left out",)
     assert read_target(series([1, 2, None]), "y")[0].values.dtype.kind == "i"
     assert read_target(series(["1,5", "2,5", "3,25"]), "y")[0].values.tolist() == [1.5, 2.5, 3.25]
+    assert set(read_target(series(["01", "02", "03"] * 30), "y")[0].values) == {"01", "02", "03"}  # codes
     for values, message in (
         ([f"x{k}" for k in range(100)], "the target 'y' is text with 100 distinct values"),
         ([f"2020-01-{k + 1:02d}" for k in range(20)], "the target 'y' holds dates"),
         ([*["1.5"] * 99, "x"], r"column y holds numbers, but not in row 100"),
+        ([*["1", "2", "3"] * 33, "x"], r"the target 'y' holds numbers, but not in row 100 ('x')"),
     ):
         assert message in str(read_target(series(values), "y")[1][0])
 

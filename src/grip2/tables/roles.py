@@ -5,8 +5,9 @@ A role that the user gives (``columns={"zip": "category"}``, ``--as zip=category
 1. **constant**: one value only, or none. Left out.
 2. **number**: numbers, and texts that are all numbers written in one way (plain, thousands separators, decimal comma, a sign such
    as %, one unit such as kg), and times such as 8:30, in hours. Texts with leading zeros are codes, not numbers. Where at least
-   90 % of the cells are numbers, cells such as <0.1 count as the limit that they name; others are damaged cells, and the table is
-   refused until they are mended or declared.
+   90 % of the cells are numbers, cells such as <0.1 and 65+ count as the limit that they name; others are damaged cells, and the
+   table is refused until they are mended or declared. A column of 3 to 12 different numbers, with five rows for each value or
+   more, has levels instead, the others among them (cylinders: 4, 6, 8 and rotary).
 3. **0/1**: two values, numbers or texts, and booleans. A text column with one value and empty cells too: the value, or none.
 4. **identifier**: whole numbers that count the rows from 0 or 1, or whose column is named like one (id, customer_id, rownames,
    index) and that are all different or have more than 50 values; texts with more values than half of the rows, with no value in
@@ -40,6 +41,7 @@ from grip2.spelling import nearest_name
 from grip2.tables.records import Problem, Role
 
 NUMBER_SHARE = 0.9  # of plain numbers, from which on other cells are damaged
+FEW_NUMBERS = (3, 12)  # different ones, which are levels where other texts stand beside them
 DATE_SHARE = 0.95
 MAX_LEVELS = 50
 IDENTIFIER_SHARE = 0.5  # of the rows: more distinct texts than this are no category

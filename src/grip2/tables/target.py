@@ -13,10 +13,11 @@ from sklearn.utils import column_or_1d
 
 from grip2._validation import plain_values
 from grip2.errors import Grip2Error
+from grip2.tables.reading import row_list
 from grip2.tables.records import Problem, Role
-from grip2.tables.roles import IDENTIFIER_SHARE, MAX_LEVELS, Missing
+from grip2.tables.roles import IDENTIFIER_SHARE, MAX_LEVELS, NUMBER_SHARE, Missing
 from grip2.tables.sources import column_of
-from grip2.tables.text import MISSING_MARKS, alike
+from grip2.tables.text import MISSING_MARKS, alike, is_plain_number
 
 TIME, EVENT = "time", "event"
 # More values than these are a measurement, not what has happened.
@@ -159,6 +160,13 @@ def read_target(series: nw.Series[Any], name: str) -> tuple[TargetValues, list[P
         return _of_rows(reading.columns[0][present], present, name, told), []
     texts = texts_of(series)
     present = np.array([text is not None for text in texts], dtype=bool)
+    odd = np.flatnonzero([text is not None and not is_plain_number(text) for text in texts])
+    if 0 < len(odd) <= (1.0 - NUMBER_SHARE) * present.sum():
+        # Features of few numbers would have levels; classes of a target must be meant.
+        where = row_list(odd, texts[odd].tolist())
+        return nothing, [
+            Problem(f"the target {name!r} holds numbers, but not in {where}", "mend these cells in the file")
+        ]
     classes, shown = alike(Counter(texts[present].tolist()))
     texts = np.array([classes.get(text, text) for text in texts] + [None], dtype=object)[:-1]
     told = (f"{name}: classes that differ by capitals only are one: {shown}",) if classes else ()

@@ -29,7 +29,7 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?$")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?$")
 _SIGNS = "%$€£"
 _WITH_UNIT = re.compile(r"(?P<number>[+-]?[\d.,]*\d)\s*(?P<unit>[^\W\d_]{1,12}(/[^\W\d_]{1,12})?[²³]?\.?)$")
-_BEYOND = re.compile(r"[<>≤≥]=?\s*(\S+)$")
+_BEYOND = re.compile(r"[<>≤≥]=?\s*(\S+)$|(\d\S*?)\s*\+$")
 _CLOCK = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?$")
 
 # Tried in this order; the first that fits is used.
@@ -50,9 +50,10 @@ def is_plain_number(text: str) -> bool:
 
 
 def beyond_limit(text: str) -> str | None:
-    """The number in ``<0.1`` or ``> 200``, a measurement beyond what an instrument can tell; None where it is something else."""
+    """The number in ``<0.1``, ``> 200`` or ``65+``, beyond which an instrument or a form does not tell; None: something else."""
     found = _BEYOND.match(text)
-    return found.group(1) if found and is_plain_number(found.group(1)) else None
+    number = None if found is None else found.group(1) or found.group(2)
+    return number if number is not None and is_plain_number(number) else None
 
 
 def looks_like_code(texts: Sequence[str]) -> bool:

@@ -12,7 +12,17 @@ from grip2.tables.levels import Levels
 from grip2.tables.numbers import Numbers
 from grip2.tables.reading import Reading, asked_to_leave_out, cannot, row_list
 from grip2.tables.records import Role
-from grip2.tables.roles import ABSENT_SHARE, DATE_SHARE, NUMBER_SHARE, RARE_SHARE, Asked, Missing, say
+from grip2.tables.roles import (
+    ABSENT_SHARE,
+    DATE_SHARE,
+    FEW_NUMBERS,
+    NUMBER_SHARE,
+    RARE_ROWS,
+    RARE_SHARE,
+    Asked,
+    Missing,
+    say,
+)
 from grip2.tables.text import (
     MISSING_MARKS,
     NUMBER_MARKS,
@@ -90,6 +100,17 @@ class Texts:
         if asked is not None and asked.role == Role.NUMBER:
             notice = f"{len(rows)} cells that are no numbers count as missing: {where}"
             return self._numbers(plain_texts, (notice,)).read(asked, policy)
+        if (
+            asked is None
+            and counts.sum() >= RARE_ROWS * cells.sum()
+            and FEW_NUMBERS[0] <= len(plain_texts) <= FEW_NUMBERS[1]
+        ):
+            odd = self.labels[int(np.flatnonzero(damaged)[0])]
+            notice = (
+                f"few numbers and {odd!r}: taken for levels; to count {odd!r} as missing: {say(self.name, 'number')}"
+            )
+            levels = self._as_levels(asked, policy, counts)
+            return replace(levels, notices=(notice, *levels.notices))
         return cannot(
             Role.NUMBER,
             f"column {self.name} holds numbers, but not in {where}",
