@@ -1,6 +1,6 @@
 """Is a probability of `EffectPosterior` a probability? Tables are drawn from the prior of its model, and the sampler is run.
 
-    python benchmarks/posterior_calibration.py --tables 20000 --seconds 7200
+    python benchmarks/posterior_calibration.py --tables 20000 --seconds 7200 --jobs 2
 
 Shares of columns and pairs that act, sizes of effects, noise, acting members and effects are all drawn from the prior; columns
 are normal and their copies correlate with them by 0.5. Tables whose response has a variance between 0.8 and 1.25 are kept,
@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import argparse
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +32,7 @@ from grip2.units import Layout, Units
 
 RESULTS = Path(__file__).parents[1] / "results" / "posterior"
 BINS = 10
+TABLES_AT_A_TIME = 400
 LIKENESS = 0.5  # correlation of a column and its copy
 KEPT = (0.8, 1.25)  # variances of responses
 
@@ -125,18 +129,23 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=5)
     parser.add_argument("--sweeps", type=int, default=400)
     parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so many seconds")
+    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     began, found = time.perf_counter(), []
-    for seed in range(options.tables):
-        found.append(predictions(options.rows, options.columns, seed, options.sweeps))
-        if time.perf_counter() - began > options.seconds:
-            break
+    one_table = partial(predictions, options.rows, options.columns, sweeps=options.sweeps)
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as workers:
+        for start in range(0, options.tables, TABLES_AT_A_TIME):
+            seeds = range(start, min(start + TABLES_AT_A_TIME, options.tables))
+            found.extend(workers.map(one_table, seeds, chunksize=20))
+            print(f"{len(found):,} tables, {time.perf_counter() - began:.0f} s", flush=True)
+            if time.perf_counter() - began > options.seconds:
+                break
     bins = reliability(np.stack([one for one, _ in found]), np.stack([acts for _, acts in found]))
     lines = [
         "# Probabilities of `EffectPosterior` against frequencies",
         "",
         f"{len(found):,} tables from the prior of the model ({options.rows} rows, {options.columns} columns and one copy, "
-        f"{options.sweeps} sweeps); `benchmarks/posterior_calibration.py` makes them.",
+        f"{options.sweeps} sweeps, seeds from 0): `python benchmarks/posterior_calibration.py --tables {len(found)}`.",
         "",
         "| probability | predictions | mean probability | acts | difference | standard error |",
         "|---|---|---|---|---|---|",
