@@ -88,15 +88,41 @@ def test_a_network_that_adds_nothing_is_not_trained(request):
         np.testing.assert_array_equal(one.scores, other.scores)
 
 
-@pytest.mark.parametrize(("share", "trained"), [(0.011, True), (0.009, False)])
-def test_a_network_is_trained_beyond_a_fiftieth_of_the_share_of_the_first_stage(monkeypatch, share, trained):
+@pytest.mark.parametrize(
+    ("target", "share", "rows_worth", "trained"),
+    [
+        ("residual", 0.011, 0.0, True),  # a fiftieth of the first stage's share is the least
+        ("residual", 0.009, 0.0, False),
+        ("residual", 0.27, None, True),  # 16 / 60 of the held-out rows
+        ("residual", 0.26, None, False),
+        ("response", 0.77, None, True),  # as much beyond the share of the first stage
+        ("response", 0.76, None, False),
+    ],
+)
+def test_a_network_is_trained_where_it_adds_more_than_chance(monkeypatch, target, share, rows_worth, trained):
     X, Xk, noise = table(n=300)
     y = X[:, 0] - X[:, 1] + 0.5 * noise
     monkeypatch.setattr("grip2.statistics.staged._Choice.network_share", share)
     monkeypatch.setattr("grip2.statistics.stage.held_out_share", lambda *_: 0.5)
-    found = Staged(network=GRIP2(**{**SMALL, "steps": 100})).importance(X, Xk, y, rng=RNG(1))
+    if rows_worth is not None:
+        monkeypatch.setattr("grip2.statistics.staged.LEAST_ROWS_WORTH", rows_worth)
+    found = Staged(network=GRIP2(**{**SMALL, "steps": 100}), target=target).importance(X, Xk, y, rng=RNG(1))
     assert (found.facts.training is not None) == trained
     assert shares_of(found) == [0.5, share]
+
+
+def test_a_first_stage_that_predicts_nothing_still_counts(monkeypatch, always_trained):
+    """As if it explained one row of those held out; a network that predicts nothing either does not count."""
+    X, Xk, noise = table(n=300)
+    monkeypatch.setattr("grip2.statistics.stage.held_out_share", lambda *_: 0.0)
+    statistic = Staged(network=GRIP2(**{**SMALL, "steps": 100}))
+    for share in (0.0, 0.1):
+        monkeypatch.setattr("grip2.statistics.staged._Choice.network_share", share)
+        found = statistic.importance(X, Xk, X[:, 0] + 0.5 * noise, rng=RNG(1))
+        # Importances of a stage are scaled so that the sizes of their differences sum to its share.
+        size = np.abs(found.W).sum()
+        assert size <= 1 / 60 + share + 1e-9
+        assert size >= (0.05 if share else 0.99 / 60)
 
 
 def test_batched_draws_equal_single_ones(always_trained):

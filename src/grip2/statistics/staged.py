@@ -45,8 +45,14 @@ TARGETS = (RESIDUAL, RESPONSE)
 # If the first stage's held-out share is below this, the network is trained on the response: subtracting what the
 # stage fitted would only add noise.
 LEAST_SHARE = 0.01
-# A network whose held-out share is below this part of the first stage's would move importances by as little: it is not trained.
+# A network that adds less than this part of the first stage's held-out share would move importances by as little: it is not
+# trained.
 NEGLIGIBLE = 0.02
+# Nor is one that adds less than two standard errors: a share r on k held-out rows has one of about 2 sqrt(r / k), so that it
+# must be above 16 / k. Networks that few rows flatter cost more power than they give (docs/calibration-study.md).
+LEAST_ROWS_WORTH = 16.0
+# A first stage that predicts nothing on k held-out rows counts as if it explained 1 / k: it may still rank features.
+FIRST_ROWS_WORTH = 1.0
 
 # The first stage takes about as long as so many steps of the network, for the progress bar.
 FIRST_STAGE_STEPS = 8_000
@@ -60,7 +66,7 @@ NETWORK_EXPLAINS = {
 class Staged(BatchedStatistic):
     """A first stage for effects of single features and of pairs, then a network for everything else; importances are added.
 
-    A network that explains next to nothing on held-out rows beside the first stage is not trained.
+    A network that adds nothing to the first stage's prediction of held-out rows, beyond chance, is not trained.
 
     Parameters
     ----------
@@ -165,12 +171,29 @@ class _Choice:
     learned: _Learned
     rehearsal: Rehearsal
     losses: Mapping[str, float]  # held-out loss of each target that was considered
+    n_held_out: int  # rows
+
+    @property
+    def first_share(self) -> float:
+        """Of the response, what the first stage explains on held-out rows, or what it counts for."""
+        return max(self.stage.held_out_share, FIRST_ROWS_WORTH / self.n_held_out)
 
     @property
     def network_share(self) -> float:
         """Of the response; a network on the residual is measured in what the first stage leaves."""
         left = 1.0 - self.stage.held_out_share if self.target == RESIDUAL else 1.0
         return self.rehearsal.share * left
+
+    @property
+    def network_adds(self) -> bool:
+        """Is what the network explains beyond the first stage more than chance, and more than next to nothing?
+
+        Where the first stage predicts nothing, anything is.
+        """
+        before = self.stage.held_out_share
+        added = self.network_share if self.target == RESIDUAL else self.network_share - before
+        least = max(NEGLIGIBLE * before, LEAST_ROWS_WORTH / self.n_held_out) if before > 0 else 0.0
+        return added > least
 
 
 @dataclass(frozen=True)
@@ -192,12 +215,10 @@ class _PreparedStages(Prepared):
         return FedRows(self.whole.shuffled_rows(stream(rng, "rows to train on")), learned)
 
     def without_training(self) -> Importance | None:
-        """The importances of the first stage, where a rehearsed network explains next to nothing beside it."""
-        if self.choice.stage.held_out_share == 0:
+        """The importances of the first stage, where a rehearsed network adds nothing to it."""
+        if self.choice.network_adds:
             return None
-        if self.choice.network_share > NEGLIGIBLE * self.choice.stage.held_out_share:
-            return None
-        total = combined_importance([(self.choice.stage.importance, self.choice.stage.held_out_share)])
+        total = combined_importance([(self.choice.stage.importance, self.choice.first_share)])
         return Importance(total, Facts(self.stage_facts(), None, self.calibration))
 
     def stage_facts(self) -> tuple[StageFacts, ...]:
@@ -259,14 +280,14 @@ def _choose(
         found = dict(zip(candidates, results, strict=True))
     losses = {candidate: loss for candidate, (_, loss) in found.items()}
     best = min(losses, key=lambda name: losses[name])
-    return _Choice(stage, best, _learned(Z, layout, response, stage, best), found[best][0], losses)
+    return _Choice(stage, best, _learned(Z, layout, response, stage, best), found[best][0], losses, len(held_out))
 
 
 def _staged_importance(run: TrainingRun, prepared: _PreparedStages) -> Importance:
     choice, layout = prepared.choice, prepared.problem.layout
     factors = choice.learned.factors
     of_network = scores_of(run, layout, factors)
-    parts = [(choice.stage.importance, choice.stage.held_out_share), (of_network, choice.network_share)]
+    parts = [(choice.stage.importance, choice.first_share), (of_network, choice.network_share)]
     total = combined_importance(parts)
     facts = Facts(prepared.stage_facts(), training_facts(prepared.config, run), prepared.calibration)
     return Importance(total, facts, surface_of(run, layout, factors), run.loss_curve)
