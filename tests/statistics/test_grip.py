@@ -170,11 +170,13 @@ def test_default_finds_a_signal_linear_methods_cannot_see():
 
 
 @pytest.mark.parametrize(("staged", "rehearsals"), [(False, 1), (True, 2)])
-def test_progress_covers_calibration(staged, rehearsals):
+def test_progress_covers_calibration(monkeypatch, staged, rehearsals):
     """One rehearsal of the network alone; of `Staged` two, of what is left and of the whole response; then the run itself.
 
     Before the network of `Staged` comes its first stage, which reports every round of its chains.
     """
+    # So few rows do not show that the network adds anything.
+    monkeypatch.setattr("grip2.statistics.staged._Choice.network_adds", True)
     X, Xk, y = data(n=60)
     seen = []
     network = GRIP2(hidden=4, depth=1, steps=300, batch_size=None)
