@@ -1,9 +1,9 @@
 """The tables of results/copies: power, false discovery rate and time by the number of copies, and `auto` beside the best.
 
-    python benchmarks/copies_table.py lcd=copies-lcd effects=copies-effects staged=copies-staged
+    python benchmarks/copies_table.py lcd=copies-lcd effects=copies-effects staged=copies-staged small=copies-small
 
-The folders are those of ``grip2 experiment run results/copies/NAME.toml --out copies-NAME``. Writes ``results/copies/trials.csv``
-(one row for every trial and level) and ``results/copies/README.md``.
+The folders are those of ``grip2 experiment run results/copies/NAME.toml --out copies-NAME``; cells that are in none of them keep
+their rows. Writes ``results/copies/trials.csv`` (one row for every trial and level) and ``results/copies/README.md``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ WHAT_IT_SHOWS = [
     "No rule that does not look at the response can be best in every cell. On the same columns a few true features are found",
     "with 1 / (2 fdr) copies and not with one, while with 60 true ones of 100 to 500 one or two copies have more power in most",
     "cells: a true feature that scores below any of its copies cannot be selected, however generous the target rate is, and with",
-    "more copies that happens more often. `auto` takes the side of few true features.",
+    "more copies that happens more often. `auto` takes the side of few true features: two of them, or a single one where there",
+    "are at most 20 columns.",
     "",
     "The first table of every level says what each rule costs: how far its power is below that of the best number of copies of",
     "the cell, and `auto` on the same cells (ten copies were not tried everywhere; `auto` stands for the number tried that is",
@@ -54,6 +55,15 @@ def collected(given: list[str]) -> pd.DataFrame:
     return trials[columns]
 
 
+def with_other_cells(trials: pd.DataFrame, file: Path) -> pd.DataFrame:
+    """The trials, and those of the file whose cells are not among them."""
+    if not file.exists():
+        return trials
+    known, cells = pd.read_csv(file), set(trials[CELL].itertuples(index=False, name=None))
+    others = [cell not in cells for cell in known[CELL].itertuples(index=False, name=None)]
+    return pd.concat([known[others], trials], ignore_index=True)
+
+
 def means(trials: pd.DataFrame, level: float) -> pd.DataFrame:
     rows = trials[trials["target_fdr"] == level]
     found = rows.groupby([*CELL, "copies"]).agg(
@@ -70,7 +80,7 @@ def against_best(trials: pd.DataFrame, level: float) -> pd.DataFrame:
     for cell, here in rows.groupby(CELL):
         by_trial = here.pivot(index="trial", columns="copies", values="power").dropna()
         n, p = (int(cell[CELL.index(name)]) for name in ("n", "p"))
-        wanted = choose_copies(AUTOMATIC, fdr=level, n_rows=n, n_columns=p, draws_copies=True).copies
+        wanted = choose_copies(AUTOMATIC, fdr=level, n_rows=n, n_columns=p, n_units=p, draws_copies=True).copies
         auto = min((m for m in by_trial.columns), key=lambda m: abs(m - wanted))
         best = by_trial.mean().idxmax()
         difference = by_trial[auto] - by_trial[best]
@@ -121,7 +131,8 @@ def page(trials: pd.DataFrame) -> str:
         "Commands: the plans in this folder, then",
     ]
     lines += [
-        "`python benchmarks/copies_table.py lcd=copies-lcd effects=copies-effects staged=copies-staged`. Seed 1.",
+        "`python benchmarks/copies_table.py lcd=copies-lcd effects=copies-effects staged=copies-staged small=copies-small`.",
+        "Seed 1. Linear signals, SNR 1; 0.5 for 10 and 20 columns.",
         "Times are those of a busy machine. Trials are in their column.",
         "",
         *WHAT_IT_SHOWS,
@@ -163,7 +174,7 @@ def _cell(row: pd.Series) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", metavar="PLAN=FOLDER")
-    trials = collected(parser.parse_args().folders)
+    trials = with_other_cells(collected(parser.parse_args().folders), RESULTS / "trials.csv")
     trials.round(4).to_csv(RESULTS / "trials.csv", index=False)
     text = page(trials)
     (RESULTS / "README.md").write_text(text, encoding="utf-8")

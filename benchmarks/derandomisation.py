@@ -6,7 +6,7 @@ For every setting and number of copies so many data sets; on each, three seeds o
 covariance, s by MVR), scored by lasso coefficients at the cross-validated penalty (lcd). The W are kept in the folder, so that
 a run that was interrupted goes on where it stopped. Writes ``inner_levels.csv``, ``majority.csv``, ``null_sums.csv`` and
 ``closure.csv`` to ``results/derandomisation`` and prints the tables of its README, which has the commands and numbers of data
-sets of the results that are there. ``--evaluate`` uses the data sets that are in the folder.
+sets of the results that are there. ``--evaluate`` uses the data sets that are in the folder; other settings keep their rows.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ SETTINGS = {
     "weak": Setting(2000, 200, 20, 0.10, 0.5, (1, 3)),
     "six": Setting(1000, 100, 6, 0.20, 0.5),
     "many": Setting(1000, 100, 40, 0.20, 0.5),
+    "pair": Setting(200, 57, 2, 0.30, 0.5, (5, 10, 20)),
+    "ten": Setting(500, 30, 10, 0.15, 0.5, (5, 10, 20)),
 }
 
 
@@ -240,6 +242,15 @@ def means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
     return groups[values].mean().round(3).assign(data_sets=groups.size()).reset_index()
 
 
+def write(table: pd.DataFrame, name: str) -> None:
+    """Write one of the tables; rows of other settings that are there stay."""
+    path = RESULTS / name
+    if path.exists():
+        known = pd.read_csv(path)
+        table = pd.concat([known[~known["setting"].isin(table["setting"])], table], ignore_index=True)
+    table.to_csv(path, index=False)
+
+
 def comparison(table: pd.DataFrame) -> str:
     """One draw beside ten at half the level, by threshold: power / FDP / Jaccard between seeds / share empty."""
 
@@ -304,11 +315,9 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     measures = ["power", "fdp", "jaccard", "empty"]
     table = means(pd.DataFrame(levels), ["setting", "copies", "draws", "threshold", "share"], [*measures, "unanimous"])
-    table.to_csv(RESULTS / "inner_levels.csv", index=False)
-    means(pd.DataFrame(often), ["setting", "copies", "share"], measures).to_csv(RESULTS / "majority.csv", index=False)
-    means(pd.DataFrame(closed), ["setting", "copies", "share", "rule"], measures).to_csv(
-        RESULTS / "closure.csv", index=False
-    )
+    write(table, "inner_levels.csv")
+    write(means(pd.DataFrame(often), ["setting", "copies", "share"], measures), "majority.csv")
+    write(means(pd.DataFrame(closed), ["setting", "copies", "share", "rule"], measures), "closure.csv")
     pd.DataFrame(null_sums()).round(4).to_csv(RESULTS / "null_sums.csv", index=False)
     print(comparison(table), by_share(table), sep="\n\n")
 

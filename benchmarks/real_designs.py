@@ -190,10 +190,12 @@ def simulated(X: np.ndarray, units: Any, family: str, rng: np.random.Generator) 
     return signal / np.std(signal) + noise, true
 
 
-def copies_of(X: np.ndarray) -> int:
+def copies_of(X: np.ndarray, units: Any) -> int:
     from grip2.copies import choose_copies
 
-    return choose_copies("auto", fdr=LEVELS[0], n_rows=len(X), n_columns=X.shape[1], draws_copies=True).copies
+    return choose_copies(
+        "auto", fdr=LEVELS[0], n_rows=len(X), n_columns=X.shape[1], n_units=len(units), draws_copies=True
+    ).copies
 
 
 class Trial:
@@ -210,7 +212,7 @@ class Trial:
         X, units = columns_of(self.folder, design).X, fit.units_
         truth, noise = (np.random.default_rng([seed, FAMILIES.index(family), stage]) for stage in range(2))
         y, true = simulated(X, units, family, truth)
-        began, copies = time.perf_counter(), copies_of(X)
+        began, copies = time.perf_counter(), copies_of(X, units)
         Xk = fit.sample(X, rng=noise, copies=copies)
         W = STATISTICS.create(statistic).importance(X, Xk, y, rng=noise, units=units).W
         found: dict[str, Any] = {}
@@ -242,7 +244,7 @@ class Judgement:
         fit_seconds = time.perf_counter() - began
         X, rng = columns_of(self.folder, design).X, np.random.default_rng(0)
         began = time.perf_counter()
-        Xk = fit.sample(X, rng=rng, copies=copies_of(X))
+        Xk = fit.sample(X, rng=rng, copies=copies_of(X, fit.units_))
         found = diagnose(X, Xk, units=fit.units_, rng=rng)
         rates = found.estimated_fdr or dict.fromkeys((f"{level:g}" for level in LEVELS), float("nan"))
         return {

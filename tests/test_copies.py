@@ -13,14 +13,20 @@ from grip2.errors import Grip2Error
 from grip2.filter import fewest_selected
 
 
-def automatic(fdr=0.1, n_rows=500, n_columns=30, draws_copies=True, n_draws=1):
+def automatic(fdr=0.1, n_rows=500, n_columns=30, n_units=None, draws_copies=True, n_draws=1):
     return choose_copies(
-        AUTOMATIC, fdr=fdr, n_rows=n_rows, n_columns=n_columns, draws_copies=draws_copies, n_draws=n_draws
+        AUTOMATIC,
+        fdr=fdr,
+        n_rows=n_rows,
+        n_columns=n_columns,
+        n_units=n_columns if n_units is None else n_units,
+        draws_copies=draws_copies,
+        n_draws=n_draws,
     )
 
 
 def test_a_number_is_taken_as_it_is():
-    choice = choose_copies(3, fdr=0.1, n_rows=500, n_columns=30, draws_copies=True)
+    choice = choose_copies(3, fdr=0.1, n_rows=500, n_columns=30, n_units=30, draws_copies=True)
     assert (choice.copies, choice.reason) == (3, "given")
 
 
@@ -31,14 +37,28 @@ def test_few_features_can_be_selected_from_an_ordinary_table(fdr):
     assert str(fewest_selected(fdr, choice.copies)) in choice.reason
 
 
+@pytest.mark.parametrize("fdr", [0.05, 0.1, 0.2])
+def test_a_single_feature_can_be_selected_from_few(fdr):
+    choice = automatic(fdr, n_columns=20)
+    assert fewest_selected(fdr, choice.copies) == 1
+    assert "as few as 1 can be selected" in choice.reason
+    assert fewest_selected(fdr, automatic(fdr, n_columns=21).copies) == 2
+
+
+def test_levels_of_categories_are_no_units():
+    """Twelve variables, two of which have many levels: few units, and columns enough that five copies are all it may cost."""
+    assert automatic(n_columns=60, n_units=12).copies == 10
+    assert automatic(n_columns=300, n_units=12).copies == 5
+
+
 def test_wide_tables_have_at_most_five_copies_at_small_levels():
     counts = [automatic(0.05, n_columns=p).copies for p in (30, 109, 150, 500, 2000, 5000, 20_000)]
     assert counts == [10, 10, 7, 5, 5, 3, 1]
 
 
 def test_several_draws_have_copies_enough_that_half_of_them_may_miss_a_feature():
-    assert [automatic(fdr, n_draws=10).copies for fdr in (0.05, 0.1, 0.2)] == [10, 10, 5]
-    assert [automatic(n_columns=p, n_draws=10).copies for p in (109, 150, 200)] == [10, 7, 5]
+    assert [automatic(fdr, n_columns=57, n_draws=10).copies for fdr in (0.05, 0.1, 0.2)] == [20, 20, 10]
+    assert [automatic(n_columns=p, n_draws=10).copies for p in (20, 57, 58, 109, 150, 200)] == [20, 20, 10, 10, 7, 5]
     assert "need not be found by every draw" in automatic(n_draws=10).reason
     # Two features that half of ten draws find, with no copy beyond them, pass e-BH at fdr 0.1; with five copies they do not.
     W = np.zeros((10, 20))

@@ -192,6 +192,18 @@ def test_level_of_the_draws():
     np.testing.assert_array_equal(mean_e_values(draws, 0.1, level=0.2), expected)
 
 
+def test_level_of_the_draws_with_many_copies():
+    """Half the fdr, or so little that winning copies, and one more, are half of the winning originals; at least a quarter."""
+    assert [inner_level(0.1, copies) for copies in (1, 5, 10, 20, 40)] == [0.05, 0.05, 0.05, 0.025, 0.025]
+    assert inner_level(0.2, 10) == 0.05
+    # Two units that come first in every draw; among the others, which differ from draw to draw, copies win nearly as often.
+    rng = np.random.default_rng(0)
+    draws = rng.permuted(np.tile(np.where(np.arange(40) < 18, 1.0, -1.0), (10, 1)) * rng.uniform(0.1, 1, 40), axis=1)
+    draws[:, :2] = 3.0
+    np.testing.assert_array_equal(e_benjamini_hochberg(mean_e_values(draws, 0.1, 20), 0.1), np.arange(40) < 2)
+    assert not e_benjamini_hochberg(mean_e_values(draws, 0.1, 20, level=0.05), 0.1)[:2].any()
+
+
 def test_selection_frequency_counts_single_draws():
     draws = [np.array([3.0, 2.0, -1.0]), np.array([3.0, -2.0, 1.0]), np.array([-3.0, 2.0, 1.0])]
     np.testing.assert_allclose(selection_frequency(draws, 0.5), [1 / 3, 1 / 3, 0])
@@ -211,7 +223,7 @@ def test_a_unit_that_few_draws_find_counts_for_nothing():
     often, seldom = np.full(20, -0.1), np.full(20, -0.1)
     often[:4], seldom[:8] = 5.0, 5.0
     draws = [often] * 7 + [seldom] * 3
-    single = np.array([e_values(W, inner_level(0.1), 5) for W in draws])
+    single = np.array([e_values(W, inner_level(0.1, 5), 5) for W in draws])
     assert (single.mean(axis=0)[4:8] > 0).all()
     assert e_benjamini_hochberg(single.mean(axis=0), 0.1)[:8].all()
     e = mean_e_values(draws, 0.1, 5)

@@ -54,7 +54,7 @@ def test_at_is_a_fit_at_that_level(copies, draws, offset):
     settings = {"copies": copies, "draws": draws, "offset": offset}
     starts = [fitted(fdr, **settings) for fdr in LEVELS[1:6:4]]
     sizes = set()
-    for level in LEVELS if draws == 1 else LEVELS[1::2]:
+    for level in LEVELS if draws == 1 else LEVELS[::2]:
         wanted = fitted(level, **settings)
         sizes.add(len(wanted.selected))
         for start in starts:
@@ -151,7 +151,7 @@ def test_features_that_are_new_have_no_description_and_are_named():
 
 def test_words_about_copies_that_would_be_others():
     automatic = fitted(0.1, copies="auto")
-    assert (automatic.copies, automatic.copies_limit) == (5, 10)
+    assert (automatic.copies, automatic.copies_limit) == (5, 20)
     changed = automatic.at(0.25)
     assert fitted(0.25, copies="auto").copies == 2
     assert 'A fit at fdr 0.25 would draw 2 knockoff copies of every feature, not 5 (copies="auto")' in changed.reason

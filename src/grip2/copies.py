@@ -9,12 +9,16 @@ features are never selected however strong they are. More copies lower that numb
   that S loses at most 40 % of its size for five copies, on any table. That is why the loss does not decide.
 
 How many features are true cannot be asked before the selection is made, so the rule takes the side of small selections: enough
-copies that two features can be selected, where one copy needs ten.
+copies that two features can be selected, where one copy needs ten. Of a table with at most 20 units it draws twice as many,
+enough that a single one can be selected: where there are few columns a lone true one is nothing unusual, and the price is
+small (`results/copies`, 10 and 20 columns).
 
 Several draws that are combined by e-values want twice as many. With k features above every threshold and no copy beyond, e-BH
 asks that the mean over draws of m p be at least p / (fdr k): at m = 1 / (fdr k) a feature must be found by every single draw, at
-twice that by half of them. On a real table whose single draws mostly agree on two features, ten draws of five copies selected
-nothing and ten draws of ten copies these two (`results/real-tables`).
+twice that by half of them. They also want a single feature to be possible, wherever that is affordable: with more copies a draw
+in which one of them comes before the features still counts. On a real table whose single draws mostly agree on two features, ten
+draws of five copies selected nothing, ten draws of ten copies these two with four of five seeds, and ten draws of 20 copies with
+every seed (`results/real-tables`).
 """
 
 from __future__ import annotations
@@ -34,6 +38,9 @@ AUTOMATIC = "auto"
 # Enough copies that so few features can be selected, but no more than so many (`results/copies`).
 FEWEST_WANTED = 2
 COPIES_MAX = 10
+# Tables with at most so many units, and several draws of any table: enough copies that one feature can be selected, if that takes
+# no more than so many.
+FEW_UNITS, COPIES_MAX_FOR_ONE = 20, 20
 # Of several draws, the share in which a unit must be above the threshold to count at all (`grip2.derandomize`).
 MAJORITY = 0.5
 # More than so many are refused, whoever asks for them.
@@ -58,13 +65,19 @@ class CopiesChoice:
     limit: int | None = None  # the most that "auto" draws from this table, at any fdr; None: not known
 
 
-def automatic_copies(fdr: float, limit: int, n_draws: int = 1) -> int:
-    """The copies that "auto" draws at ``fdr``: enough that two features can be selected, but no more than ``limit``.
+def automatic_copies(fdr: float, limit: int, n_units: int, n_draws: int = 1) -> int:
+    """The copies that "auto" draws at ``fdr``, but no more than ``limit``: enough that two features can be selected.
 
-    Of several draws: that two features can be selected which half of the draws find.
+    One feature, where there are few units, or where there are several draws and ``limit`` allows it. Of several draws: features
+    that half of the draws find.
     """
     share = 1.0 if n_draws == 1 else MAJORITY
-    return max(1, min(limit, math.ceil(round(1 / (FEWEST_WANTED * fdr * share), 9))))
+    for_one, for_two = (math.ceil(round(1 / (fewest * fdr * share), 9)) for fewest in (1, FEWEST_WANTED))
+    if n_units <= FEW_UNITS:
+        return max(1, min(for_one, limit))
+    if n_draws > 1 and for_one <= limit:
+        return for_one
+    return max(1, min(for_two, limit, COPIES_MAX if n_draws == 1 else limit))
 
 
 def check_copies(copies: Any, who: str) -> None:
@@ -85,6 +98,7 @@ def choose_copies(
     fdr: float,
     n_rows: int,
     n_columns: int,
+    n_units: int,
     draws_copies: bool,
     n_draws: int = 1,
     possible: Callable[[int], bool] = lambda _: True,
@@ -97,10 +111,10 @@ def choose_copies(
         return CopiesChoice(int(copies), "given")
     if not draws_copies:
         return CopiesChoice(1, "this kind of knockoffs exists in one copy only", 1)
-    most = min(COPIES_MAX, max(COPIES_OF_WIDE_TABLES, NARROW_COLUMNS // n_columns - 1))
+    most = min(COPIES_MAX_FOR_ONE, max(COPIES_OF_WIDE_TABLES, NARROW_COLUMNS // n_columns - 1))
     affordable = max(1, min(ENTRIES_MAX // (n_rows * n_columns), COLUMNS_MAX // n_columns) - 1)
-    wanted, limit = automatic_copies(fdr, most, n_draws), min(most, affordable)
-    chosen = min(wanted, limit)
+    limit = min(most, affordable)
+    wanted, chosen = (automatic_copies(fdr, bound, n_units, n_draws) for bound in (most, limit))
     why_fewer = f" ({wanted} copies of {n_rows} x {n_columns} values would cost too much time and memory)"
     while chosen > 1 and not possible(chosen):
         chosen -= 1

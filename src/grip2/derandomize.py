@@ -33,7 +33,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from grip2.copies import MAJORITY
-from grip2.filter import check_fdr, counts_beyond, fdp_from_counts, knockoff_threshold, select
+from grip2.filter import check_copies, check_fdr, counts_beyond, fdp_from_counts, knockoff_threshold, select
 
 # Levels tried for the q-values of several draws.
 LEVELS = np.round(np.arange(0.005, 1.0, 0.005), 3)
@@ -41,6 +41,9 @@ LEVELS = np.round(np.arange(0.005, 1.0, 0.005), 3)
 # Level of a draw's threshold, as a share of the final fdr. A unit that is found in a share f of the draws passes e-BH if f is
 # at least about this share. Studied in results/derandomisation.
 INNER_SHARE = 0.5
+# With many copies less, so that beyond a draw's threshold winning copies (and one more) are at most half as many as winning
+# originals: else the evidence is spread over units that differ from draw to draw. But no less than this share.
+WINNING_COPIES, LEAST_INNER_SHARE = 0.5, 0.25
 
 
 def stopping_thresholds(W: np.ndarray, levels: np.ndarray, copies: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -61,15 +64,16 @@ def e_values(W: np.ndarray, level: float, copies: int = 1) -> np.ndarray:
     return np.asarray(_e_values_at(W, np.array([level]), copies)[0])
 
 
-def inner_level(fdr: float) -> float:
-    """The level at which each draw is thresholded for a final ``fdr``."""
+def inner_level(fdr: float, copies: int = 1) -> float:
+    """The level at which each draw is thresholded for a final ``fdr``: half of it, or less with many copies."""
     check_fdr(fdr)
-    return INNER_SHARE * fdr
+    check_copies(copies)
+    return max(LEAST_INNER_SHARE * fdr, min(INNER_SHARE * fdr, WINNING_COPIES / copies))
 
 
 def mean_e_values(draws: Sequence[np.ndarray], fdr: float, copies: int = 1, level: float | None = None) -> np.ndarray:
     """(units,) mean e-values over draws for a final ``fdr``; each draw is thresholded at ``level`` (`inner_level` by default)."""
-    level = inner_level(fdr) if level is None else level
+    level = inner_level(fdr, copies) if level is None else level
     return _mean_where_found_often(np.array([e_values(W, level, copies) for W in draws]))
 
 
@@ -84,7 +88,7 @@ def e_q_values(draws: Sequence[np.ndarray], copies: int = 1, grid: np.ndarray = 
 
     The e-values depend on the level, so the procedure is repeated at each.
     """
-    inner = np.array([inner_level(fdr) for fdr in grid])
+    inner = np.array([inner_level(fdr, copies) for fdr in grid])
     means = _mean_where_found_often(np.array([_e_values_at(W, inner, copies) for W in draws]))
     q = np.ones(len(draws[0]))
     for fdr, e in zip(grid[::-1], means[::-1], strict=True):

@@ -109,7 +109,7 @@ def _automatic(chosen: SelectionResult) -> int | None:
     """The copies that a fit at this fdr would draw, where it chooses them; None: they were given, or it is not known."""
     if chosen.settings.get("copies") != AUTOMATIC or chosen.copies_limit is None:
         return None
-    return automatic_copies(chosen.fdr, chosen.copies_limit, chosen.n_draws)
+    return automatic_copies(chosen.fdr, chosen.copies_limit, len(chosen.W), chosen.n_draws)
 
 
 def _copies_reason(chosen: SelectionResult) -> str:

@@ -61,6 +61,7 @@ def fit_sampler(
         fdr=asked.fdr,
         n_rows=n_rows,
         n_columns=X.shape[1],
+        n_units=len(table.units.units),
         draws_copies=sampler.draws_copies,
         n_draws=asked.n_draws,
     )

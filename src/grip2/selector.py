@@ -57,8 +57,8 @@ class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
         Target false discovery rate: at most this share of the selected units is false, on average.
     copies : int or "auto"
         Knockoffs of every unit, drawn together. With m copies a selection can be as small as ``1 / (m fdr)``: one copy at
-        fdr 0.1 must select ten features or none. "auto" follows from the size of the table and from ``fdr``;
-        several draws have twice as many.
+        fdr 0.1 must select ten features or none. "auto" follows from the size of the table and from ``fdr``: two features
+        can be selected, or one where there are at most 20; several draws have more.
     groups : mapping, labels, path or None
         Columns that are selected together, as one unit: ``{"name": ["column", ...], ...}``, one label for every column,
         or a CSV file with the columns ``column`` and ``group``. None: every column is a unit by itself.

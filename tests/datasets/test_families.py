@@ -122,7 +122,8 @@ def test_products_of_three_and_what_is_left(features, terms):
     [
         ({"family": "parabolas"}, "family must be one of"),
         ({"family": "gate"}, "Did you mean 'gates'?"),
-        ({"family": "abs", "n_signals": 5}, "even number"),
+        ({"family": "products", "n_signals": 5}, "even number"),
+        ({"family": "abs", "n_signals": 0}, "a number from 1 to p"),
         ({"family": "three_way", "n_signals": 4}, "at least 6 for the family 'three_way', got 4"),
     ],
 )

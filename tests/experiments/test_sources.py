@@ -64,7 +64,7 @@ def test_nothing_else_knows_a_source_by_name():
         ('source = "har"\nweights = "new"', "weights: expected one of redrawn, fixed"),
         ('source = "synthetic"\nrho = 1.5', "rho must be above -1 and below 1, got 1.5"),
         ('source = "family"\nfamily = "linaer"', "Did you mean 'linear'?"),
-        ('source = "family"\nn_signals = 3', "n_signals must be an even number"),
+        ('source = "family"\nfamily = "gates"\nn_signals = 3', "n_signals must be an even number"),
         ('source = "family"\nclasses = 1', "classes: expected one of 0, 2, 3, 4, 5, got 1"),
     ],
 )

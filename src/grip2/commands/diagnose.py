@@ -52,6 +52,7 @@ def run(
                 fdr=_FDR,
                 n_rows=len(ready.X),
                 n_columns=units.n_columns,
+                n_units=len(units),
                 draws_copies=sampler.draws_copies,
             ).copies
             X = sampler.complete(ready.X, rng=rng)

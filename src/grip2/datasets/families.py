@@ -81,6 +81,7 @@ FAMILIES: dict[str, Signal] = {
     "three_way": _three_way,
     "cubic": lambda Z, b, _: Z**3 @ b,
 }
+IN_PAIRS = frozenset({"products", "interactions", "gates", "switches", "cosines", "three_way"})
 
 
 def make_family(
@@ -123,8 +124,12 @@ def make_family(
         raise Grip2Error(
             f"make_family: family must be one of {', '.join(FAMILIES)}, got {family!r}.{did_you_mean(family, FAMILIES)}"
         )
-    if n_signals % 2 or not 2 <= n_signals <= p:
-        raise Grip2Error(f"make_family: n_signals must be an even number from 2 to p = {p}, got {n_signals}.")
+    if family in IN_PAIRS and (n_signals % 2 or not 2 <= n_signals <= p):
+        raise Grip2Error(
+            f"make_family: n_signals must be an even number from 2 to p = {p} for the family {family!r}, got {n_signals}."
+        )
+    if not 1 <= n_signals <= p:
+        raise Grip2Error(f"make_family: n_signals must be a number from 1 to p = {p}, got {n_signals}.")
     for_truth = generator_from(truth)
     for_rows, for_noise = generator_from(random_state).spawn(2)
     support = for_truth.choice(p, n_signals, replace=False)

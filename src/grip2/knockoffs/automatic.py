@@ -237,7 +237,12 @@ class Judge:
             rng = stream(generator_from(0), "rows to judge knockoffs on")
             X = X[np.sort(rng.choice(len(X), _ROWS, replace=False))]
         copies = choose_copies(
-            AUTOMATIC, fdr=_FDR_OF_COPIES, n_rows=len(X), n_columns=X.shape[1], draws_copies=True
+            AUTOMATIC,
+            fdr=_FDR_OF_COPIES,
+            n_rows=len(X),
+            n_columns=X.shape[1],
+            n_units=len(units),
+            draws_copies=True,
         ).copies
         return cls(X, units, copies)
 

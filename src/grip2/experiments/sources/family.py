@@ -35,7 +35,7 @@ class Family(Source):
         "p": Option(200, least=2),
         "rho": Option(0.5, above=-1, below=1),
         "snr": Option(0.5, above=0),
-        "n_signals": Option(20, least=2),
+        "n_signals": Option(20, least=1),
         "truth": Option(0, least=0),  # seed of places and weights
         # 0: the response is a measurement. Else it is cut into so many classes of equal frequency.
         "classes": Option(0, choices=(0, 2, 3, 4, 5), added_later=True),
