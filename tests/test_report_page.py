@@ -18,7 +18,7 @@ def page(statistic):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 12))
     y = X[:, 0] + np.abs(X[:, 1]) + 0.3 * rng.standard_normal(300)
-    return selection_page(KnockoffSelector(statistic, fdr=0.5, random_state=0).fit(X, y).result_)
+    return selection_page(KnockoffSelector(statistic, fdr=0.5, copies=1, random_state=0).fit(X, y).result_)
 
 
 def shares_told(text):
