@@ -21,9 +21,10 @@ from grip2.statistics import effect_model as module
 from grip2.statistics.basis import FUNCTIONS, Basis
 from grip2.statistics.effect_model import fit_model
 from grip2.statistics.effect_sampler import fit_effects, sample_posterior
+from grip2.statistics.effects import straight_only
 from grip2.statistics.stage import held_out_share
 from grip2.symmetry import draw_order, shuffled, unshuffled
-from grip2.units import Units
+from grip2.units import Layout, Units
 
 RNG = np.random.default_rng
 
@@ -348,3 +349,25 @@ def test_bad_settings_are_refused(statistic, message):
     X = RNG(0).standard_normal((50, 2))
     with pytest.raises(Grip2Error, match=message):
         statistic.importance(X, X[::-1], X[:, 0], rng=RNG(0))
+
+
+@pytest.mark.parametrize(
+    ("rows", "units", "straight"), [(60, 61, True), (60, 60, False), (99, 120, True), (100, 120, False)]
+)
+def test_straight_lines_only_where_rows_are_few_and_fewer_than_units(rows, units, straight):
+    """Dependence of columns along curves cannot be learned there, so that knockoffs do not share it."""
+    rng = RNG(0)
+    X, Xk = rng.standard_normal((2, rows, units))
+    y = X[:, 0] + np.abs(X[:, 1]) + 0.1 * rng.standard_normal(rows)
+    labels = (y > np.median(y)).astype(int)
+    for response, task in ((y, "regression"), (labels, "classification")):
+        found, on_lines = (
+            EffectPosterior(sweeps=40, **settings).importance(X, Xk, response, rng=RNG(1), task=task).W
+            for settings in ({}, {"curves": False, "interactions": False})
+        )
+        assert np.array_equal(found, on_lines) == straight
+    layout = Layout(2, Units.single(units))
+    told = straight_only(X, layout)
+    assert bool(told) == straight
+    fit = EffectPosterior(sweeps=40).fit_stage(np.hstack([X, Xk]), layout, Measurement(y), rng=RNG(1))
+    assert set(told) <= set(fit.notes)

@@ -46,7 +46,12 @@ from grip2.units import Layout
 DISAGREEMENT = 0.5
 # Of the sweeps, in a fit that serves a rehearsal.
 REHEARSAL_SHARE = 4
-# Times as many, for measurements in long tables: there sweeps cost little beside the moments, and modes lie further apart.
+# With fewer rows than this and more units than rows, no more than straight lines: how columns depend on each other along curves
+# cannot be learned from so few rows, so knockoffs do not share it, and a model that sees curves takes it for effects. Found on
+# NCI60 (64 rows; `results/real`).
+ROWS_FOR_CURVES = 100
+# Times as many sweeps, for measurements in long tables: there sweeps cost little beside the moments, and modes lie further
+# apart. Latent measurements are drawn anew in every round and have no more.
 SWEEPS_OF_LONG = 5
 
 
@@ -60,7 +65,8 @@ class EffectPosterior(Statistic, Stage):
     Parameters
     ----------
     curves : bool
-        Include the bent basis functions of every column. False: straight lines only.
+        Include the bent basis functions of every column. False: straight lines only. Tables with fewer than 100 rows and more
+        units than rows have neither curves nor interactions.
     interactions : bool
         Include products of two features. False: features act alone only.
     sweeps : int
@@ -130,7 +136,7 @@ class EffectPosterior(Statistic, Stage):
         if response.leaves_residual:
             fit = self._fit(Z, layout, response.y, fit_rows, rng, progress)
             left = Measurement.residual(fit.residual, fit_rows)
-            told = agreement(fit.disagreement)
+            told = (*straight_only(Z, layout), *agreement(fit.disagreement))
             return StageFit(fit.probability, left, None, left.scale, unit_weights(fit.probability), notes=told)
         own = response if fit_rows is None else response.take(fit_rows)
         found = sample_posterior(
@@ -140,12 +146,12 @@ class EffectPosterior(Statistic, Stage):
             rng=rng,
             labels=True,
             progress=progress,
-            **self._settings(fit_rows),
+            **self._settings(Z, layout, fit_rows),
         )
         every = range(len(own.contrasts))
         probability = np.asarray(np.sum([found.probability(k) for k in every], axis=0))
         outputs = response.outputs_of_chances(np.column_stack([found.chances(Z, k) for k in every]))
-        told = agreement(np.max([found.disagreement(k) for k in every], axis=0))
+        told = (*straight_only(Z, layout), *agreement(np.max([found.disagreement(k) for k in every], axis=0)))
         return StageFit(probability, response, outputs, 1.0, unit_weights(probability), notes=told)
 
     def _lassos(
@@ -156,7 +162,8 @@ class EffectPosterior(Statistic, Stage):
         rng: np.random.Generator,
         fit_rows: np.ndarray | None = None,
     ) -> StageFit:
-        return LassoCurves(curves=bool(self.curves)).fit_stage(Z, layout, response, rng=rng, fit_rows=fit_rows)
+        curves = bool(self.curves) and not straight_only(Z, layout)
+        return LassoCurves(curves=curves).fit_stage(Z, layout, response, rng=rng, fit_rows=fit_rows)
 
     def facts(self, fit: StageFit) -> StageFacts:
         told = super().facts(fit)
@@ -189,18 +196,24 @@ class EffectPosterior(Statistic, Stage):
         rng: np.random.Generator,
         progress: Progress | None,
     ) -> EffectFit:
-        settings = self._settings(fit_rows, len(Z))
+        settings = self._settings(Z, layout, fit_rows) | {"sweeps": self._sweeps(fit_rows, len(Z))}
         return fit_effects(Z, layout, y, rng=rng, fit_rows=fit_rows, progress=progress, **settings)
 
-    def _settings(self, fit_rows: np.ndarray | None, n_rows: int = 0) -> dict[str, Any]:
-        """Of a fit; ``n_rows``: of measurements. Latent ones, which are drawn anew in every round, have no more sweeps."""
-        settings = {"curves": bool(self.curves), "interactions": bool(self.interactions), "sweeps": self.sweeps}
+    def _settings(self, Z: np.ndarray, layout: Layout, fit_rows: np.ndarray | None) -> dict[str, Any]:
+        bent = not straight_only(Z, layout)
+        settings = {
+            "curves": bool(self.curves) and bent,
+            "interactions": bool(self.interactions) and bent,
+            "sweeps": self._sweeps(fit_rows),
+        }
+        # A fit on some rows serves a rehearsal only: what it predicts hardly changes with fewer sweeps and the best products.
+        return settings if fit_rows is None else settings | {"most_products": LEAST_PRODUCTS}
+
+    def _sweeps(self, fit_rows: np.ndarray | None, n_rows: int = 0) -> int:
+        """``n_rows``: of measurements. Latent ones, which are drawn anew in every round, have no more sweeps."""
         if fit_rows is not None:
-            # Serves a rehearsal only: what it predicts hardly changes with fewer sweeps and the best products alone.
-            settings |= {"sweeps": max(1, self.sweeps // REHEARSAL_SHARE), "most_products": LEAST_PRODUCTS}
-        elif n_rows >= LONG_TABLE:
-            settings["sweeps"] = SWEEPS_OF_LONG * self.sweeps
-        return settings
+            return max(1, self.sweeps // REHEARSAL_SHARE)
+        return SWEEPS_OF_LONG * self.sweeps if n_rows >= LONG_TABLE else self.sweeps
 
     def _check_settings(self) -> None:
         check_whole(self, "sweeps")
@@ -208,6 +221,16 @@ class EffectPosterior(Statistic, Stage):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise Grip2Error(f"EffectPosterior: {name} must be True or False, got {value!r}.")
+
+
+def straight_only(Z: np.ndarray, layout: Layout) -> tuple[str, ...]:
+    """Why a table has a model of straight lines only; empty if it has one of curves and pairs too."""
+    if len(Z) >= min(ROWS_FOR_CURVES, len(layout.units)):
+        return ()
+    return (
+        f"With {len(Z)} rows and {len(layout.units)} units only straight lines were modelled: how columns depend on each other "
+        "along curves cannot be learned from so few rows.",
+    )
 
 
 def unit_weights(probability: np.ndarray) -> np.ndarray:

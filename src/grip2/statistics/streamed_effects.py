@@ -73,7 +73,7 @@ class StreamedEffects(EffectPosterior):
             held_out = np.setdiff1d(np.arange(len(Z)), fit_rows)
             sums = sums.without(sums_of(Z[held_out], contrasts[held_out], self._model.columns))
         model = replace(self._model, moments=sums.moments(self._model.moments.size), n_rows=sums.n)
-        sweeps = self._settings(fit_rows, sums.n)["sweeps"]
+        sweeps = self._sweeps(fit_rows, sums.n)
         found = posterior_of(model, sums.means, sums.deviations, rng=rng, sweeps=sweeps, progress=of_chains)
         return _stage_fit(found, Z, response, fit_rows)
 
