@@ -371,3 +371,17 @@ def test_straight_lines_only_where_rows_are_few_and_fewer_than_units(rows, units
     assert bool(told) == straight
     fit = EffectPosterior(sweeps=40).fit_stage(np.hstack([X, Xk]), layout, Measurement(y), rng=RNG(1))
     assert set(told) <= set(fit.notes)
+
+
+@pytest.mark.parametrize(("rows", "latent"), [(119, False), (120, True)])
+def test_labels_are_taken_for_measurements_where_rows_are_few_beside_units(rows, latent):
+    """Units could tell the classes apart without error: latent measurements of any scale would fit."""
+    rng = RNG(0)
+    Z = standardise(rng.standard_normal((rows, 60))).astype(np.float32)
+    labels = (Z[:, 0] + 0.5 * rng.standard_normal(rows) > 0).astype(float)
+    found = sample_posterior(Z, Layout(2, Units.single(30)), [labels], rng=RNG(1), labels=True, sweeps=80)
+    assert found.latent == latent
+    assert found.probability(0)[0].argmax() == 0
+    chances = found.chances(Z, 0)
+    assert ((chances > 0) & (chances < 1)).all()
+    assert chances[labels == 1].mean() > chances[labels == 0].mean() + 0.3

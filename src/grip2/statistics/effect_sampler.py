@@ -36,6 +36,9 @@ FLATTENED = 5.0
 # Labels are modelled by latent measurements if the columns of the model, for all rows, have at most so many entries; those of
 # longer tables are taken for measurements, which loses little where a label says little.
 LATENT_ENTRIES = 60_000_000
+# They need so many rows a unit. With fewer the units can tell the classes apart without error, latent measurements of any scale
+# fit, and the model loses power (two classes, linear effects: n = p = 300, 300 x 100, 600 x 200).
+LATENT_ROWS_PER_UNIT = 4
 LEAST_CHANCE = 1e-3
 # Shares of the time, for the progress bar: the model with its screened pairs, and the chains.
 _WORK = (1_000, 2_000)
@@ -136,7 +139,7 @@ def sample_posterior(
 ) -> Posterior:
     """Posteriors of responses (rows,), each by itself, on one model of the columns ``Z`` (rows, members p).
 
-    ``labels``: the responses are 0 and 1, and latent measurements are drawn; else they are measurements.
+    ``labels``: the responses are 0 and 1, and latent measurements are drawn where rows are enough; else they are measurements.
     """
     of_model, of_chains = split_progress(progress, *_WORK)
     given = np.array(responses)
@@ -150,7 +153,8 @@ def sample_posterior(
             most_products=most_products,
             rng=rng,
         )
-        latent = labels and len(Z) * len(model.columns) <= LATENT_ENTRIES
+        rows_enough = len(Z) >= LATENT_ROWS_PER_UNIT * len(layout.units)
+        latent = labels and rows_enough and len(Z) * len(model.columns) <= LATENT_ENTRIES
         values = model.moments.standardised(Z, model.columns) if latent else np.zeros((0, 0))
 
         def noise(response: int) -> Noise:
