@@ -77,7 +77,8 @@ def automatic_copies(fdr: float, limit: int, n_units: int, n_draws: int = 1) -> 
         return max(1, min(for_one, limit))
     if n_draws > 1 and for_one <= limit:
         return for_one
-    return max(1, min(for_two, limit, COPIES_MAX if n_draws == 1 else limit))
+    most = limit if n_draws > 1 else min(limit, COPIES_MAX)
+    return max(1, min(for_two, most))
 
 
 def check_copies(copies: Any, who: str) -> None:

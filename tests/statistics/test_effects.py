@@ -21,7 +21,7 @@ from grip2.statistics import effect_model as module
 from grip2.statistics.basis import FUNCTIONS, Basis
 from grip2.statistics.effect_model import fit_model
 from grip2.statistics.effect_sampler import fit_effects, sample_posterior
-from grip2.statistics.effects import straight_only
+from grip2.statistics.effects import lines_only, lines_only_note
 from grip2.statistics.stage import held_out_share
 from grip2.symmetry import draw_order, shuffled, unshuffled
 from grip2.units import Layout, Units
@@ -367,10 +367,10 @@ def test_straight_lines_only_where_rows_are_few_and_fewer_than_units(rows, units
         )
         assert np.array_equal(found, on_lines) == straight
     layout = Layout(2, Units.single(units))
-    told = straight_only(X, layout)
-    assert bool(told) == straight
+    assert lines_only(X, layout) == straight
     fit = EffectPosterior(sweeps=40).fit_stage(np.hstack([X, Xk]), layout, Measurement(y), rng=RNG(1))
-    assert set(told) <= set(fit.notes)
+    assert any("only straight lines were modelled" in note for note in fit.notes) == straight
+    assert set(lines_only_note(X, layout)) <= set(fit.notes)
 
 
 @pytest.mark.parametrize(("rows", "latent"), [(119, False), (120, True)])

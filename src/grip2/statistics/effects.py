@@ -136,7 +136,7 @@ class EffectPosterior(Statistic, Stage):
         if response.leaves_residual:
             fit = self._fit(Z, layout, response.y, fit_rows, rng, progress)
             left = Measurement.residual(fit.residual, fit_rows)
-            told = (*straight_only(Z, layout), *agreement(fit.disagreement))
+            told = (*lines_only_note(Z, layout), *agreement(fit.disagreement))
             return StageFit(fit.probability, left, None, left.scale, unit_weights(fit.probability), notes=told)
         own = response if fit_rows is None else response.take(fit_rows)
         found = sample_posterior(
@@ -151,7 +151,7 @@ class EffectPosterior(Statistic, Stage):
         every = range(len(own.contrasts))
         probability = np.asarray(np.sum([found.probability(k) for k in every], axis=0))
         outputs = response.outputs_of_chances(np.column_stack([found.chances(Z, k) for k in every]))
-        told = (*straight_only(Z, layout), *agreement(np.max([found.disagreement(k) for k in every], axis=0)))
+        told = (*lines_only_note(Z, layout), *agreement(np.max([found.disagreement(k) for k in every], axis=0)))
         return StageFit(probability, response, outputs, 1.0, unit_weights(probability), notes=told)
 
     def _lassos(
@@ -162,7 +162,7 @@ class EffectPosterior(Statistic, Stage):
         rng: np.random.Generator,
         fit_rows: np.ndarray | None = None,
     ) -> StageFit:
-        curves = bool(self.curves) and not straight_only(Z, layout)
+        curves = bool(self.curves) and not lines_only(Z, layout)
         return LassoCurves(curves=curves).fit_stage(Z, layout, response, rng=rng, fit_rows=fit_rows)
 
     def facts(self, fit: StageFit) -> StageFacts:
@@ -196,24 +196,26 @@ class EffectPosterior(Statistic, Stage):
         rng: np.random.Generator,
         progress: Progress | None,
     ) -> EffectFit:
-        settings = self._settings(Z, layout, fit_rows) | {"sweeps": self._sweeps(fit_rows, len(Z))}
+        settings = self._settings(Z, layout, fit_rows, len(Z))
         return fit_effects(Z, layout, y, rng=rng, fit_rows=fit_rows, progress=progress, **settings)
 
-    def _settings(self, Z: np.ndarray, layout: Layout, fit_rows: np.ndarray | None) -> dict[str, Any]:
-        bent = not straight_only(Z, layout)
+    def _settings(
+        self, Z: np.ndarray, layout: Layout, fit_rows: np.ndarray | None, n_measured: int = 0
+    ) -> dict[str, Any]:
+        """Of a fit; ``n_measured``: rows, if the response is measured and not latent."""
+        bent = not lines_only(Z, layout)
         settings = {
             "curves": bool(self.curves) and bent,
             "interactions": bool(self.interactions) and bent,
-            "sweeps": self._sweeps(fit_rows),
+            "sweeps": self._sweeps(fit_rows, n_measured),
         }
         # A fit on some rows serves a rehearsal only: what it predicts hardly changes with fewer sweeps and the best products.
         return settings if fit_rows is None else settings | {"most_products": LEAST_PRODUCTS}
 
-    def _sweeps(self, fit_rows: np.ndarray | None, n_rows: int = 0) -> int:
-        """``n_rows``: of measurements. Latent ones, which are drawn anew in every round, have no more sweeps."""
+    def _sweeps(self, fit_rows: np.ndarray | None, n_measured: int) -> int:
         if fit_rows is not None:
             return max(1, self.sweeps // REHEARSAL_SHARE)
-        return SWEEPS_OF_LONG * self.sweeps if n_rows >= LONG_TABLE else self.sweeps
+        return SWEEPS_OF_LONG * self.sweeps if n_measured >= LONG_TABLE else self.sweeps
 
     def _check_settings(self) -> None:
         check_whole(self, "sweeps")
@@ -223,9 +225,14 @@ class EffectPosterior(Statistic, Stage):
                 raise Grip2Error(f"EffectPosterior: {name} must be True or False, got {value!r}.")
 
 
-def straight_only(Z: np.ndarray, layout: Layout) -> tuple[str, ...]:
-    """Why a table has a model of straight lines only; empty if it has one of curves and pairs too."""
-    if len(Z) >= min(ROWS_FOR_CURVES, len(layout.units)):
+def lines_only(Z: np.ndarray, layout: Layout) -> bool:
+    """Has a table so few rows that only straight lines are modelled?"""
+    return len(Z) < min(ROWS_FOR_CURVES, len(layout.units))
+
+
+def lines_only_note(Z: np.ndarray, layout: Layout) -> tuple[str, ...]:
+    """What to tell of that."""
+    if not lines_only(Z, layout):
         return ()
     return (
         f"With {len(Z)} rows and {len(layout.units)} units only straight lines were modelled: how columns depend on each other "
