@@ -27,7 +27,12 @@ def run(
         done = set(known[list(columns)].itertuples(index=False, name=None))
     missing = [key for key in keys if tuple(map(str, key)) not in done]
     file.parent.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    from grip2.orphans import leave_with_parent  # after the threads are set
+
+    workers = ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=leave_with_parent, initargs=(os.getpid(),)
+    )
+    with workers as pool:
         futures = {pool.submit(compute, *key): key for key in missing}
         for count, future in enumerate(as_completed(futures), start=1):
             row = pd.DataFrame([{**dict(zip(columns, futures[future], strict=True)), **future.result()}])
