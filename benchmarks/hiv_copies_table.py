@@ -43,7 +43,8 @@ GRIP2 0.231 / 0.048, `Staged()` 0.224 / 0.049, lasso coefficient 0.362 / 0.084. 
 mutations, which is not perfect: a realised rate somewhat above q need not be a fault of the knockoffs.
 
 **ATV**, where nothing is found with one knockoff (q = 0.05 needs 20 positions at once): with three or five copies `lcd`,
-`staged` and `glcd` find a sixth to a quarter of its positions, GRIP2 a twelfth. Over all drugs the group lasso (`glcd`) finds most.
+`staged` and `glcd` find a sixth to a quarter of its positions, GRIP2 a twelfth. Over all drugs the group lasso (`glcd`) finds
+most.
 
 GRIP2's rows were run before the others; run again for ATV with the present code, they are the same to all digits.
 """

@@ -8,12 +8,14 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from grip2 import _output, cli
+from grip2 import KnockoffSelector, _output, cli
+from grip2.commands.console import show_selection
 from grip2.knockoffs.registry import SAMPLERS
 from grip2.result import SelectionResult
 from grip2.statistics.registry import STATISTICS
@@ -72,7 +74,7 @@ def test_select_writes_three_files_that_round_trip(capsys, table, tmp_path):
     assert "What the guarantee rests on" in page
     assert "21 columns: 20 number, 1 category" in page
     assert f"<pre>grip2 select {table} --target y" in page
-    assert "--seed 0</pre>" in page
+    assert f"--seed 0 --out {tmp_path / 'result-again'}</pre>" in page
     assert "src=" not in page, "the page must stand alone"
     assert "href=" not in page.replace('xlink:href="#', "").replace('href="#', "")
 
@@ -253,6 +255,16 @@ def test_diagnose_gives_a_verdict(capsys, table, tmp_path):
     content = json.loads((tmp_path / "result" / "diagnostics.json").read_text())
     assert content["verdict"] in ("good", "usable")  # one column is as correlated with its knockoff as "good" allows
     assert f"Verdict: {content['verdict']}" in out
+    words = " ".join(out.split())
+    assert "Correlation of a column with its own knockoff, 5 copies drawn together as by select at fdr 0.1:" in words
+    measured = f"- measured on the columns: {content['mean_correlation']:.2f} on average, "
+    low = f"{len(content['low_power'])} of 22 at 0.95 or above"
+    assert measured in words
+    assert low in words
+    assert select(capsys, table, tmp_path / "selection", "--copies", "5")[0] == 0
+    quality = json.loads((tmp_path / "selection" / "selection.json").read_text())["knockoff_quality"]
+    of_select = f"{quality['mean_correlation']:.2f} on average, {quality['largest_correlation']:.2f} at most"
+    assert f"as select tells it: {of_select}, {quality['n_low_power']} of 22 at 0.95 or above" in words
     assert content["p"] == 22
     assert (tmp_path / "result" / "diagnostics.svg").read_text().startswith("<svg")
     assert run(capsys, "diagnose", table, "--target", "z")[0] == 2
@@ -552,3 +564,54 @@ def test_roles_and_clusters_on_the_command_line(capsys, table, tmp_path):
     assert roles["code"] == "category"
     assert "patient" not in roles
     assert any("one row of each of 150 clusters" in text for text in content["assumptions"])
+
+
+def few_columns(tmp_path, p, n=60):
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.standard_normal((n, p)), columns=[f"x{j}" for j in range(p)])
+    frame["y"] = frame.sum(axis=1) + 0.1 * rng.standard_normal(n)
+    path = tmp_path / "few.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_table_that_is_not_judged_says_why(capsys, tmp_path):
+    code, out, err = select(capsys, few_columns(tmp_path, 4), tmp_path / "result")
+    assert code == 0, err
+    words = "Responses were not simulated: 4 units, at least 5 are needed."
+    assert f"No verdict on the knockoffs. {words}" in " ".join(out.split())
+    assert f"They were not judged on this table. {words}" in (tmp_path / "result" / "report.html").read_text()
+
+
+def test_a_verdict_that_warns_comes_before_the_features(capsys):
+    result = KnockoffSelector("lcd", "gaussian", random_state=0, fdr=0.2, describe=False).fit(*_ten_effects()).result_
+    for verdict in ("do not trust", "usable", "good"):
+        quality = replace(result.knockoff_quality, verdict=verdict, verdict_reasons=("For a reason.",))
+        show_selection(replace(result, knockoff_quality=quality))
+        out = " ".join(capsys.readouterr().out.split())
+        place = out.index(f"Verdict on the knockoffs: {verdict}. For a reason.")
+        assert (place < out.index("features selected at fdr")) == (verdict == "do not trust")
+        assert out.count("Verdict") == 1
+
+
+def _ten_effects():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 12))
+    return X, X[:, :10].sum(axis=1) + 0.1 * rng.standard_normal(200)
+
+
+def test_rows_that_belong_together_and_rare_values_are_told(capsys, tmp_path):
+    rng = np.random.default_rng(5)
+    of_professor = pd.DataFrame({"age": rng.integers(30, 70, 60), "rank": rng.integers(0, 3, 60), "z": rng.random(60)})
+    frame = of_professor.loc[np.repeat(np.arange(60), 4)].reset_index(drop=True)
+    frame = frame.assign(prof_id=np.repeat(np.arange(100, 160), 4), flag=np.arange(240) == 7, x=rng.random(240))
+    frame = frame.assign(flag=frame["flag"].astype(int), y=rng.random(240))
+    path = tmp_path / "evals.csv"
+    frame.to_csv(path, index=False)
+    code, _, err = select(capsys, path, tmp_path / "result", "--knockoffs", "gaussian", "--cluster", "prof_id")
+    assert code == 0, err
+    assert "flag: only 1 of 240 rows has 1; it cannot be selected" in err
+    assert "never vary within" not in err
+    code, _, err = select(capsys, path, tmp_path / "alone", "--knockoffs", "gaussian")
+    assert "columns age, rank, z never vary within prof_id: rows that belong together are not independent" in err
+    assert "Use --cluster prof_id." in err

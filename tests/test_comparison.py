@@ -178,6 +178,14 @@ def test_the_comparison_is_written(capsys, folders, tmp_path):
     assert run(capsys, *folders, "-o", tmp_path / "c.html", "--force")[0] == 0
 
 
+def test_a_file_in_this_folder_is_not_said_to_be_in_a_point(capsys, folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, *folders, "--out", "cmp.csv")[0] == 0
+    code, _, err = run(capsys, *folders, "--out", "cmp.csv")
+    assert code == 2
+    assert "grip2: cmp.csv already exists in this folder; give another --out or --force." in err
+
+
 def test_formulas_are_text_in_spreadsheets_and_escapes_in_terminals(capsys, tmp_path):
     for k in (1, 2):
         (tmp_path / f"run {k}").mkdir()

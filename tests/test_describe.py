@@ -12,17 +12,19 @@ import pandas as pd
 import pytest
 
 from grip2 import KnockoffSelector
-from grip2.commands.console import show_selection
+from grip2.commands.console import output, show_selection
 from grip2.describe import describe_effects, selected
 from grip2.describe.columns import DescribedColumn
 from grip2.describe.draws import EffectDraws
 from grip2.errors import Grip2Error
 from grip2.feature_effects import (
+    BEYOND_WHOLE,
     EffectCurve,
     EffectDescription,
     EffectSurface,
     FeatureEffect,
     Interaction,
+    percent,
     rounded,
 )
 from grip2.knockoffs import GaussianKnockoffs
@@ -36,6 +38,7 @@ from grip2.statistics import EffectPosterior, LassoCoefficient
 from grip2.statistics.effect_sampler import sample_posterior
 from grip2.tables import prepare
 from grip2.units import Layout, Units
+from tests.test_notebook import opened
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "selection.schema.json").read_text())
 
@@ -488,3 +491,91 @@ def test_the_statistic_of_effects_itself(known):
     effects = chosen.fit(frame.iloc[:600], y[:600]).result_.effects
     assert effects["up"].direction == "increasing"
     assert effects["left"].interactions[0].partner == "right"
+
+
+def beyond(effects: EffectDescription) -> EffectDescription:
+    """The first feature with a share beyond the whole, as correlated features may have."""
+    first, *others = effects.features
+    return replace(effects, features=(replace(first, share=1.579), *others))
+
+
+def test_a_share_beyond_the_whole_is_bounded_and_explained(fitted, capsys):
+    usual = fitted.result_
+    result = replace(usual, effects=beyond(usual.effects))
+    assert (percent(1.579), percent(1.004), percent(0.96), percent(0.0034)) == ("> 100 %", "100 %", "96 %", "0.34 %")
+    show_selection(result)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "> 100 %" in printed
+    for text in (printed, selection_page(result), str(result.effects), str(opened(result._repr_html_()).text)):
+        assert BEYOND_WHOLE in " ".join(text.split())
+        assert "158" not in text
+    for text in (selection_page(usual), str(usual.effects), opened(usual._repr_html_()).text):
+        assert BEYOND_WHOLE not in text
+    assert result.effects[result.effects.features[0].name].share == 1.579, "the number itself is kept"
+
+
+def test_effects_are_printed_in_a_few_lines(fitted, known):
+    text = str(fitted.result_.effects)
+    assert "without an error guarantee" in text
+    assert "  region: differs between levels, " in text
+    assert len(text.splitlines()) <= len(fitted.result_.effects) + 3
+    assert "left: only together with others, " in str(known[3]["left"])
+    assert "; together with right (" in str(known[3]["left"])
+    many = replace(known[3], features=known[3].features[:1] * 40)
+    assert "  and 25 more" in str(many)
+    assert str(EffectDescription("units of the response", 0, (), ())).startswith("No feature is described")
+
+
+def test_cards_have_no_jargon(fitted, known):
+    effect = known[3]["left"]
+    bent = replace(effect, interactions=(replace(effect.interactions[0], functions=("V x line",)),))
+    result, found = shown(fitted.result_, replace(known[3], features=(bent,)))
+    assert found["left"].partners[0].told.endswith("(bend x line)")
+    assert "V x line" not in selection_page(result)
+    assert '"bend x line" is a bend of the first' in selection_page(result)
+
+
+def test_selected_categories_are_drawn_by_their_levels(fitted):
+    result = fitted.result_
+    contrasts = {each.level: each for each in result.level_contrasts if each.variable == "region"}
+    (axes,) = [axes for axes in result.plot_effects().axes if axes.get_title(loc="left").startswith("region\n")]
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert set(labels) == set(contrasts)
+    drawn = dict(zip(labels, axes.get_lines()[-1].get_xdata(), strict=True))
+    assert drawn == {level: each.difference for level, each in contrasts.items()}
+    assert axes.get_xlabel().startswith(f"difference to {result.level_contrasts[0].reference}\nstandard deviations")
+    (bars,) = axes.collections
+    widths = {label: np.ptp(segment[:, 0]) for label, segment in zip(labels, bars.get_segments(), strict=True)}
+    assert widths == pytest.approx({level: 2 * 1.645 * each.standard_error for level, each in contrasts.items()})
+
+
+def test_what_is_selected_and_not_drawn_is_named(fitted):
+    result = fitted.result_
+    without = replace(result, level_contrasts=())
+    assert "cannot be told from other features: region." in below(without.plot_effects())
+    assert below(result.plot_effects()) == ""
+    some = replace(result, effects=replace(result.effects, features=result.effects.features[:1]))
+    others = [name for name in result.selected if name != some.effects.features[0].name]
+    assert f"Selected, but not drawn: {', '.join(others[:5])}" in below(some.plot_effects())
+    with pytest.raises(Grip2Error, match="categories whose levels were not compared"):
+        without.plot_effects(["region"])
+
+
+def below(figure) -> str:
+    """The sentences below the panels, on one line."""
+    return " ".join(figure.get_supxlabel().split())
+
+
+def test_names_are_not_broken_before_directions_are(fitted, capsys, monkeypatch):
+    monkeypatch.setattr(output, "width", 80)
+    result, _ = shown(fitted.result_, fitted.result_.effects)
+    name = "a_name_of_thirty_five_letters_or_so"
+    first = replace(result.effects.features[0], name=name, direction="only together with others", curves=())
+    effects = replace(result.effects, features=(first, *result.effects.features[1:]))
+    result, _ = shown(fitted.result_, effects)
+    show_selection(result)
+    table = capsys.readouterr().out.split("└")[0]
+    assert name in table
+    assert "together" in table
+    assert "only together with others" not in table, "the direction is broken, between words"
+    assert max(map(len, table.splitlines())) <= 80

@@ -9,6 +9,7 @@ from grip2 import KnockoffSelector
 from grip2.copies import ImpossibleRequestWarning, why_impossible
 from grip2.decision import Decision
 from grip2.empty_selection import Request, why_empty
+from grip2.facts import LimitingUnit
 from grip2.filter import fewest_selected, q_values
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.statistics import Statistic
@@ -48,12 +49,31 @@ def test_chance_is_not_called_too_few():
 
 
 def test_collinear_with_their_knockoffs():
-    everywhere = why(MIXED, own_correlation=0.93)
+    resemble = [LimitingUnit(f"f{j}", 0.96, "f11", 0.998) for j in (0, 2, 4)]
+    everywhere = why(MIXED, own_correlation=0.93, limiting=resemble)
     assert "columns have a mean correlation of 0.93 with their own knockoffs" in everywhere
+    assert "strongly correlated with other columns (by up to 0.99)" in everywhere
     assert "--group-threshold" in everywhere
     near_one = np.where(np.isin(np.arange(12), [0, 2, 4]), 0.96, 0.1)
-    assert "the strongest features have a mean correlation of 0.96" in why(MIXED, correlations=near_one)
+    assert "the strongest features have a mean correlation of 0.96" in why(
+        MIXED, correlations=near_one, limiting=resemble
+    )
     assert "--group-threshold" not in why(MIXED, correlations=0 * near_one)
+
+
+def test_knockoffs_that_resemble_columns_which_no_other_resembles():
+    """Nothing is said of other columns without having looked, or where they differ."""
+    near_one = np.where(np.isin(np.arange(12), [0, 2, 4]), 0.96, 0.1)
+    apart = [LimitingUnit(f"f{j}", 0.96, "f11", 0.3) for j in (0, 2, 4)]
+    elsewhere = [LimitingUnit("f7", 0.96, "f11", 0.99)]
+    for limiting in ([], elsewhere, apart):
+        text = why(MIXED, correlations=near_one, limiting=limiting)
+        assert "strongly correlated with other columns" not in text
+        assert "the fitted knockoffs of the strongest features resemble them (mean correlation 0.96)" in text
+        assert "--knockoffs sequential" in text
+        assert "fewer copies" not in text
+        assert ("no single column is correlated with them by more than 0.30" in text) == (limiting is apart)
+    assert "draw fewer copies (--copies 1)" in why(MIXED, correlations=near_one, copies=5, fdr=0.2)
 
 
 def test_beaten_by_a_knockoff_that_resembles_them():
@@ -66,6 +86,24 @@ def test_beaten_by_a_knockoff_that_resembles_them():
     assert "of their own" not in why(MIXED, correlations=np.where(np.arange(12) == 11, 0.96, 0.1))
     assert "of their own" not in why(MIXED, correlations=0 * near_one)
     assert "of their own" not in why(-np.abs(MIXED), correlations=near_one)
+
+
+def test_knockoffs_far_above_every_feature_are_named():
+    W = [0.003, 0.0008, -0.0002, -0.0009, -0.0034, -0.01, -0.02]
+    text = why(W, copies=10, explained=0.04)
+    assert "The knockoffs of f6 and f5 score highest of all (W = -0.02, -0.01): with them above every feature" in text
+    assert "at least 3 features must be selected together at this fdr. Likely cause: a weak signal" in text
+    few = why([1, 0.5, *[-0.1] * 8, -5, -9, -7, -6], fdr=0.2)
+    assert (
+        "of f11, f12, f13 and 1 more score highest of all (W = -9, -7, -6): with them above every feature nothing"
+        in few
+    )
+    one = why([1, 0.5, *[-0.1] * 8, -5], fdr=0.1)
+    assert (
+        "The knockoff of f10 scores highest of all (W = -5): with it above every feature nothing can be selected" in one
+    )
+    for other in (why(MIXED), why(W, n_draws=3), why(-np.abs(MIXED)), why(LED)):
+        assert "highest of all" not in other
 
 
 @pytest.mark.parametrize(

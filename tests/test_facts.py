@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from grip2 import KnockoffSelector
-from grip2.facts import CalibrationFacts, Facts, KnockoffQuality, StageFacts, TrainingFacts, record_from
+from grip2.facts import CalibrationFacts, Facts, KnockoffQuality, LimitingUnit, StageFacts, TrainingFacts, record_from
 from grip2.knockoffs import GaussianKnockoffs
 from grip2.result import SCHEMA_VERSION, SelectionResult
 from grip2.statistics import GRIP2, EffectPosterior, Ensemble, LassoCoefficient, LassoCurves, Staged
@@ -137,3 +137,19 @@ def test_records_inside_records_come_back():
         "details": {},
     }
     assert record_from(Facts, content) == Facts((StageFacts("a", "b", "response", 0.1, (0.5,)),))
+
+
+def test_quality_is_printed_in_a_few_lines():
+    unit = LimitingUnit("weight", 0.97, "height", 0.99)
+    judged = ("usable", ("A rate is above its bound.",), (0.3,) * 500, (unit,) * 7)
+    quality = KnockoffQuality("CopulaKnockoffs", 0.31, 0.97, 1, *judged)
+    assert str(quality).splitlines() == [
+        "Knockoffs (CopulaKnockoffs): usable.",
+        "  A rate is above its bound.",
+        "Correlation of a column with its own knockoff: 0.31 on average, 0.97 at most; near 1 there is no power. 1 column is at "
+        "0.95 or above.",
+        f"Hardest to find: {', '.join(['weight (0.97, resembles height)'] * 5)} and 2 more.",
+    ]
+    unknown = KnockoffQuality("GaussianKnockoffs", 0.3, 0.6, 0)
+    assert str(unknown).startswith("Knockoffs (GaussianKnockoffs): no verdict on this table.\nCorrelation")
+    assert "0 columns are at 0.95" in str(unknown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from grip2 import KnockoffSelector
 from grip2.knockoff_quality import LIMITING_CORRELATION, MOST_LIMITING, knockoff_quality
@@ -22,7 +23,7 @@ def pairs(p=6, noise=0.05, n=300):
 def quality(X, units, names):
     groups = None if units.all_single else units
     sampler = GaussianKnockoffs().fit(X, groups=groups)
-    return sampler, knockoff_quality(sampler, 1, units=units, names=names, judged=True)
+    return sampler, knockoff_quality(sampler, 1, units=units, names=names)
 
 
 def test_units_that_resemble_each_other_are_named():
@@ -53,3 +54,45 @@ def test_only_the_worst_are_listed_and_the_result_carries_them():
     result = KnockoffSelector(LassoCoefficient(), GaussianKnockoffs(), random_state=0).fit(X, y).result_
     assert len(result.knockoff_quality.unit_correlations) == 30
     assert len(result.knockoff_quality.limiting) == MOST_LIMITING
+
+
+def twice(n: int = 40):
+    """Every patient twice."""
+    rng = np.random.default_rng(5)
+    X = np.repeat(rng.standard_normal((n, 6)), 2, axis=0) + 0.3 * rng.standard_normal((2 * n, 6))
+    return X, np.repeat(rng.standard_normal(n), 2), np.repeat(np.arange(n), 2)
+
+
+def test_rows_that_belong_together_are_judged_by_one_of_each():
+    X, y, patient = twice()
+    result = KnockoffSelector(LassoCoefficient(), random_state=0).fit(X, y, clusters=patient).result_
+    quality = result.knockoff_quality
+    assert quality.verdict in ("good", "usable", "do not trust")
+    assert quality.verdict_reasons[0].startswith("Responses simulated on one row of each of 40 clusters give a")
+    assert result.response.endswith("; 40 of 80 rows, one of each cluster, in every draw")
+
+
+def test_a_draw_of_survival_tells_its_events():
+    X, _, patient = twice()
+    rng = np.random.default_rng(6)
+    y = np.zeros(80, dtype=[("event", bool), ("time", float)])
+    y["time"], y["event"] = rng.exponential(size=80), np.arange(80) % 4 == 0
+    result = KnockoffSelector(LassoCoefficient(), random_state=0).fit(X, y, clusters=patient).result_
+    assert result.response.endswith("40 of 80 rows, one of each cluster, in every draw, with about 10 events")
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "clusters", "why"),
+    [
+        (80, 4, None, "4 units, at least 5 are needed"),
+        (24, 6, None, "24 rows, at least 30 are needed"),
+        (80, 6, np.arange(80) % 20, "20 clusters, of each of which one row counts, at least 30 are needed"),
+    ],
+)
+def test_without_a_verdict_the_reason_is_told(n, p, clusters, why):
+    rng = np.random.default_rng(7)
+    fitted = KnockoffSelector(LassoCoefficient(), random_state=0, describe=False)
+    quality = fitted.fit(
+        rng.standard_normal((n, p)), rng.standard_normal(n), clusters=clusters
+    ).result_.knockoff_quality
+    assert (quality.verdict, quality.verdict_reasons) == ("", (f"Responses were not simulated: {why}.",))

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.linear_model import LinearRegression
 
 from grip2 import KnockoffSelector
 from grip2.level_contrasts import level_contrasts
+from grip2.report import selection_page
+from grip2.report.cards import cards
 from grip2.responses import response_from
+from grip2.result import SelectionResult
 from grip2.statistics import LassoCoefficient
 from grip2.tables import prepare
+
+SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "selection.schema.json").read_text())
 
 
 def table(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
@@ -55,3 +66,69 @@ def test_a_mixed_table_with_missing_values_and_two_draws():
     signs = {each.level: np.sign(each.difference) for each in fitted.result_.level_contrasts}
     assert signs == {"b": 1, "c": -1}
     assert fitted.get_support().tolist() == [name in fitted.result_.selected for name in frame.columns]
+
+
+def nested(n: int = 600) -> tuple[pd.DataFrame, np.ndarray]:
+    """Postal codes of three cities: two of the first, one of each other; the price depends on the code and on a number."""
+    rng = np.random.default_rng(2)
+    code = rng.choice(["a1", "a2", "b1", "c1"], n, p=[0.4, 0.3, 0.2, 0.1])
+    frame = pd.DataFrame({"size": rng.standard_normal(n), "code": code, "city": [each[0] for each in code]})
+    y = frame["size"] + frame["code"].map({"a1": 0.0, "a2": 1.0, "b1": -1.0, "c1": 2.0}) + 0.2 * rng.standard_normal(n)
+    return frame, y.to_numpy()
+
+
+def test_levels_that_another_selected_category_determines_have_no_difference():
+    frame, y = nested()
+    prepared = prepare(frame)
+    response = response_from(y, "regression")
+    found = level_contrasts(prepared, response, np.ones(3, dtype=bool))
+    by_level = {(each.variable, each.level): each for each in found}
+    within = by_level["code", "a2"]  # compared with a1, in the same city
+    assert within.told == ""
+    assert within.difference == pytest.approx(1 / y.std(), abs=0.05)
+    assert 0 < within.standard_error < 0.05
+    for of, level, other in (
+        ("code", "b1", "city"),
+        ("code", "c1", "city"),
+        ("city", "b", "code"),
+        ("city", "c", "code"),
+    ):
+        each = by_level[of, level]
+        assert (each.difference, each.standard_error, each.inseparable_from) == (None, None, (other,))
+        assert each.told == f"cannot be told from {other}"
+        assert each.n_rows > 0
+    alone = level_contrasts(prepared, response, np.array([name != "city" for name in prepared.units.names]))
+    assert all(each.estimated and each.standard_error < 0.1 for each in alone)
+
+
+def test_a_city_that_hardly_differs_from_its_code_is_still_estimated():
+    """Three rows of another city are information, and the error says how little."""
+    frame, y = nested()
+    moved = frame.index[frame["code"] == "b1"][:3]
+    frame.loc[moved, "city"] = "a"
+    found = level_contrasts(prepare(frame), response_from(y, "regression"), np.ones(3, dtype=bool))
+    by_level = {(each.variable, each.level): each for each in found}
+    assert by_level["code", "b1"].estimated
+    assert 0.05 < by_level["code", "b1"].standard_error < 1
+    assert not by_level["code", "c1"].estimated
+
+
+def test_a_selection_of_inseparable_levels_is_written_shown_and_read():
+    frame, y = nested()
+    result = (
+        KnockoffSelector(LassoCoefficient(), "gaussian", fdr=0.5, random_state=0, describe=False).fit(frame, y).result_
+    )
+    prepared = prepare(frame)
+    contrasts = level_contrasts(prepared, response_from(y, "regression"), np.ones(3, dtype=bool))
+    result = replace(result, level_contrasts=contrasts, selected_mask=np.ones(3, dtype=bool))
+    assert SelectionResult.from_json(result.to_json()) == result
+    assert list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(json.loads(result.to_json()))) == []
+    (card,) = [card for card in cards(result) if card.name == "code"]
+    assert card.contrasts[0].level == "a2", "levels without a difference come last"
+    page = selection_page(result)
+    assert "cannot be told from city" in page
+    assert "leave one of the two out, or select them as one group" in page
+    old = json.loads(result.to_json())
+    for each in old["level_contrasts"]:
+        del each["inseparable_from"]
+    assert SelectionResult.from_dict(old).level_contrasts[0].inseparable_from == ()

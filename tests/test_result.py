@@ -95,12 +95,20 @@ def test_no_selection_has_a_null_threshold():
 def test_frame_and_names():
     result = make_result(np.linspace(-0.1, 2, 30))
     frame = result.to_frame()
-    assert list(frame.columns) == ["name", "W", "q_value", "selected", "original", "knockoff"]
+    assert list(frame.columns) == ["name", "W", "q_value", "selected", "original", "knockoff", "stands_for"]
+    assert frame["stands_for"].tolist() == frame["name"].tolist()
     assert frame["name"][0] == "f29"
     assert result.selected[0] == "f29"
     assert frame["selected"].sum() == len(result.selected)
     assert str(result).startswith(f"{len(result.selected)} of 30 features selected at fdr 0.1: f29")
     assert str(make_result([-1.0, 0.5])).startswith("0 of 2 features selected at fdr 0.1. With one knockoff of each")
+
+
+def test_names_of_the_columns_of_a_unit_can_be_told_apart():
+    columns = ["date", "date (season, sine)", "date (season, cosine)"]
+    frame = make_result([1.0, -0.1, -0.2], groups={"f0": columns, "f1": ["f1"]}).to_frame()
+    assert frame["stands_for"].tolist() == ["date; date (season, sine); date (season, cosine)", "f1", "f2"]
+    assert frame["stands_for"][0].split("; ") == columns
 
 
 def test_reason_for_an_empty_selection_says_what_would_help():

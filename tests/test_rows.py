@@ -145,3 +145,47 @@ def test_rows_that_many_others_equal_in_all_continuous_columns_say_nothing():
     of_days = rng.standard_normal((100, 2))
     X = np.column_stack([np.repeat(of_days, 80, axis=0), rng.integers(0, 3, 8000)])
     assert near_repeats(X).pairs == 0
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.05])
+def test_a_twentieth_of_the_rows_copied_with_noise_stops(noise):
+    """Columns of few values among them, a rare 0/1 column too."""
+    rng = RNG(9)
+    X = np.column_stack([correlated(800, 8, rng), rng.integers(0, 6, (800, 3)), rng.random((800, 1)) < 0.02])
+    X[:40] = X[40:80] + noise * X.std(axis=0) * rng.standard_normal((40, 12))
+    found = near_repeats(X)
+    assert 32 <= found.pairs <= 44
+    assert found.difference < 6 * noise
+    with pytest.raises(
+        Grip2Error, match=rf"differ by at most {found.difference:.2g} standard deviations in every column"
+    ):
+        check_rows(X, "select")
+
+
+def test_a_designed_experiment_passes():
+    """Batches that nearly agree in all amounts, but not in age: 3 and 14 days are close beside a year, and different days."""
+    rng = RNG(10)
+    mixes = rng.standard_normal((200, 2)).round(3)
+    batches = mixes[:50] + rng.choice([-0.001, 0.001], (50, 2))
+    measured = [[7.0, 28.0, 56.0, 365.0]] * 200 + [[3.0, 14.0, 90.0, 180.0]] * 50
+    mix = np.repeat(np.vstack([mixes, batches]), 4, axis=0)
+    kind = rng.integers(0, 4, 200)
+    X = np.column_stack([mix, np.repeat(np.append(kind, kind[:50]), 4), np.concatenate(measured)])
+    assert 14 - 7 < 0.1 * X[:, 3].std()
+    assert near_repeats(X).pairs == 0
+    check_rows(X, "select")
+    X = X[::4]
+    check_rows(X, "select")
+    X[200:, 3] = X[:50, 3]
+    with pytest.raises(Grip2Error, match="equal up to rounding or small noise"):
+        check_rows(X, "select")
+
+
+def test_a_value_that_recurs_differs_from_every_other():
+    rng = RNG(13)
+    X = np.column_stack([correlated(400, 6, rng), rng.choice([3.0, 4.0, 100.0], 400)])
+    X[:40] = X[40:80] + 1e-3
+    X[:40, 6] = np.where(X[40:80, 6] == 3.0, 4.0, 3.0)
+    assert near_repeats(X).pairs == 0
+    X[:40, 6] = X[40:80, 6] + 0.01 * rng.standard_normal(40)  # values that occur once
+    assert near_repeats(X).pairs == 40

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -27,6 +28,7 @@ from grip2.copies import ImpossibleRequestWarning
 from grip2.draws import OneRowEach
 from grip2.errors import Grip2Error
 from grip2.knockoffs import FixedXKnockoffs, GaussianKnockoffs
+from grip2.selector import FITTED
 from grip2.statistics import GRIP2, EffectPosterior, LassoCoefficient, Staged, Statistic
 from grip2.tables import prepare
 
@@ -329,6 +331,22 @@ def test_statistics_are_not_changed_by_fitting():
     selector(statistic=statistic).fit(X, y)
     assert statistic.get_params() == before
     assert isinstance(statistic, Statistic)
+
+
+def test_a_result_before_fit_is_missing_and_says_what_to_do():
+    unfitted = selector()
+    assert not any(hasattr(unfitted, name) for name in FITTED)
+    with pytest.raises(
+        NotFittedError, match=r"KnockoffSelector: result_ is there after fit, .* call fit\(X, y\) first"
+    ):
+        _ = unfitted.result_
+    with pytest.raises(AttributeError, match="no attribute 'reslt_'") as wrong:
+        _ = unfitted.reslt_
+    assert not isinstance(wrong.value, NotFittedError)
+    X, y = linear(n=60, p=4, k=2)
+    fitted = pickle.loads(pickle.dumps(selector().fit(X, y)))
+    assert all(hasattr(fitted, name) for name in FITTED)
+    assert not hasattr(fitted, "feature_names_in_")
 
 
 def test_a_bad_number_of_processes_is_refused():

@@ -131,7 +131,7 @@ def test_the_lasso(folder):
 @pytest.mark.slow
 def test_the_same_again(folder):
     out = run(folder, "07", "table.csv", "y", "again")
-    assert "--seed 0 --out again/here" in out
+    assert "--seed 0 --out again/here-again" in out
     assert '"scikit-learn": "' in out
     assert out.endswith("the same, to the last digit\n")
 

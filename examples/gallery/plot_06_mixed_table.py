@@ -37,9 +37,8 @@ for column in selector.result_.columns:
 # How selected levels differ from the reference, a description without an error guarantee:
 
 for level in selector.result_.level_contrasts:
-    print(
-        f"{level.variable}: {level.level} minus {level.reference} {level.difference:+.2f} +- {level.standard_error:.2f}"
-    )
+    told = f"{level.difference:+.2f} +- {level.standard_error:.2f}" if level.estimated else level.told
+    print(f"{level.variable}: {level.level} minus {level.reference} {told}")
 
 # %%
 # The names of a selection, most convincing first, with the number of missing values that had to be drawn.

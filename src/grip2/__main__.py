@@ -1,4 +1,4 @@
-"""`python -m grip2` and the command `grip2`: signals are taken over first, then the command line is loaded."""
+"""`python -m grip2` and the command `grip2`: handlers of signals are installed before the command line is loaded."""
 
 from grip2 import stopping
 

@@ -1,4 +1,4 @@
-"""Output folders whose files appear together or not at all."""
+"""Writes the files of an output folder together or not at all."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class WriteFailure(Grip2Failure):
 
 
 class OutputFolder:
-    """The files of a report: the place is checked before the work begins, and all files are written at the end, together.
+    """The files of a report: the folder is checked before the work begins, and all files are written together at the end.
 
-    Files are written in full into a hidden folder beside their destination and then moved; if the disk fills up while they
-    are written, nothing at the destination has changed. Until then there is nothing in the folder, and no new folder, that a
-    process which is killed could leave behind.
+    Files are written in full into a hidden folder beside their destination and then moved; if the disk fills up while they are
+    written, nothing at the destination has changed. While the work goes on, neither files nor new folders exist that a killed
+    process could leave behind.
     """
 
     def __init__(self, folder: Path, names: Sequence[str], *, force: bool) -> None:
@@ -41,6 +41,9 @@ class OutputFolder:
             raise OutputError(f"{self.folder}: {', '.join(folders)} is a folder there; give another --out.")
         existing = [name for name in self.names if (self.folder / name).exists()]
         if existing and not force:
+            if self.folder == Path():  # whose name, ".", says nothing
+                exist = "already exists" if len(existing) == 1 else "already exist"
+                raise OutputError(f"{', '.join(existing)} {exist} in this folder; give another --out or --force.")
             raise OutputError(
                 f"{self.folder}: {', '.join(existing)} already there; give --force to replace, or another --out."
             )
@@ -71,11 +74,11 @@ class OutputFolder:
         stopping.say_when_stopped(f"stopped; the results are in {self.folder}.")
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is left to do: see `write`."""
+        """Nothing to do: `write` has done everything."""
 
 
 class _Staging:
-    """A hidden folder in which files wait to be moved, and the folders made for it; both go unless files were moved."""
+    """A hidden folder in which files wait to be moved, and the folders made for it; removed unless files were moved."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -103,7 +106,7 @@ class _Staging:
     def remove(self) -> None:
         if self.path != self.folder:
             shutil.rmtree(self.path, ignore_errors=True)
-        with contextlib.suppress(OSError):  # somebody else may have put something there meanwhile
+        with contextlib.suppress(OSError):  # another process may have written something there
             for folder in self.made:
                 folder.rmdir()
 

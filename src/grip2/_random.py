@@ -1,7 +1,7 @@
-"""Random streams: one entry point for seeds, and streams that no user code can draw from by accident.
+"""Random streams: one entry point for seeds, and streams from which no user code can draw by accident.
 
 Data made by ``numpy.random.default_rng(0)`` and a selector with ``random_state=0`` must not share draws: knockoffs built
-from the very normals that made the data are correlated with it and cost all power. So every stream is hashed together
+from the same normal numbers as the data are correlated with it, and all power is lost. So every stream is hashed together
 with a key of this library before anything is drawn from it.
 """
 
@@ -20,7 +20,7 @@ RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 def generator_from(random_state: RandomState) -> np.random.Generator:
-    """A generator from whatever a user may pass as ``random_state``.
+    """A generator from anything that a user may pass as ``random_state``.
 
     None gives fresh entropy; an int always the same stream; a generator is advanced, so that a second call differs.
     """

@@ -1,9 +1,9 @@
-"""One thread of the linear algebra library while something small or repeatable is computed, safe in several threads.
+"""Limits the linear algebra library to one thread for small or repeatable work, safely for several callers at once.
 
-The number of threads mostly belongs to the process. Two fits in threads that each restore what they found would leave the
-process with one thread for ever, since the second finds the first one's limit; and newer versions of threadpoolctl let only
-the thread that has set a limit take it off. So the first to come sets the limit, the last to leave takes it off, and both do
-so in a thread that ends at once, to which no limit is bound.
+The number of threads mostly belongs to the process. If two fits in different threads each restored the number that they found,
+the process could be left with one thread for ever, because the second finds the limit of the first; and in newer versions of
+threadpoolctl only the thread that has set a limit can remove it. So the first caller sets the limit, the last one removes it,
+and both do so in a short-lived thread of their own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _limit: threadpool_limits | None = None
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Within it, products of matrices are computed by the thread that asks for them."""
+    """Within it, matrix products are computed by the calling thread alone."""
     _come()
     try:
         # Some libraries have a limit for every thread.

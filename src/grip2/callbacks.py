@@ -1,6 +1,6 @@
-"""scikit-learn's callbacks (`sklearn.callback`, new in version 1.9) during a fit; nothing where scikit-learn has none.
+"""Supports scikit-learn's callbacks (`sklearn.callback`, new in version 1.9) during a fit; does nothing in older versions.
 
-A fit is one task with a hundred subtasks, one for each percent of the work, so that scikit-learn's progress bar moves as ours.
+A fit is one task with a hundred subtasks, one for each percent of the work, so that scikit-learn's progress bar shows it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SUPPORTED = _sklearn is not None
 
 
 class _NoCallbacks:
-    """Where there is nothing to support."""
+    """Base class for versions of scikit-learn without callbacks."""
 
 
 CallbackSupport: Any = _sklearn.CallbackSupportMixin if SUPPORTED else _NoCallbacks
 
 
 def with_callbacks(method: Method) -> Method:
-    """``fit`` with a `FitTask` inside: callbacks are told when it ends, also where it fails."""
+    """``fit`` with a `FitTask` inside: callbacks are notified when it ends, even if it fails."""
     return cast("Method", _sklearn.with_callbacks(method)) if SUPPORTED else method
 
 
@@ -39,14 +39,14 @@ class _Percents(PhasedProgress):
 
     def __init__(self, estimator: Any, context: Any) -> None:
         self._estimator, self._context = estimator, context
-        self._name, self._told = "fit", 0
+        self._name, self._reported = "fit", 0
 
     def __call__(self, done: int, total: int) -> bool | None:
-        while self._told < min(PERCENTS, PERCENTS * done // max(1, total)):
+        while self._reported < min(PERCENTS, PERCENTS * done // max(1, total)):
             task = self._context.subcontext(task_name=self._name)
             task.call_on_fit_task_begin(estimator=self._estimator)
             task.call_on_fit_task_end(estimator=self._estimator)
-            self._told += 1
+            self._reported += 1
         return None
 
     def phase(self, name: str, *, paced: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The command line. Heavy imports wait until a command runs, so that help appears at once.
+"""The command line: its commands and exit codes. Heavy imports wait until a command runs, so that help appears at once.
 
 Exit codes: 0 done, 1 failure, 2 usage or bad input, 130 interrupted, 143 asked to terminate.
 """
@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 failure, 2 usage or bad input, 130 interrupted, 143 asked 
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 import traceback
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from grip2 import __version__, stopping
+from grip2.commands.again import same_again
 from grip2.commands.calibrate_cli import calibrate
 from grip2.commands.experiment_cli import app as experiment_app
 from grip2.commands.names import DEFAULT_KNOCKOFFS, DEFAULT_STATISTIC, command_listing
@@ -55,7 +55,7 @@ app = typer.Typer(
 
 app.add_typer(experiment_app)
 
-EXIT_FAILURE, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130  # a stopped command ends with `stopping.exit_code`
+EXIT_FAILURE, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130  # the last is what the parser returns; see `stopping.exit_code`
 
 # The base class of all usage errors: click's, or in newer versions that of typer's own copy of click.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
@@ -132,10 +132,9 @@ app.command(cls=command_listing(STATISTICS, SAMPLERS))(calibrate)
 
 
 def _command(context: typer.Context) -> str:
-    """The words that were typed, for the report; without the seed they would not say all."""
-    words = list(context.obj or ())
-    seeded = any(word == "--seed" or word.startswith("--seed=") for word in words)
-    return shlex.join(["grip2", *words, *([] if seeded else ["--seed", str(context.params["seed"])])]) if words else ""
+    """The words that make the same again, for the report; empty where none were typed."""
+    words = tuple(context.obj or ())
+    return same_again(words, Path(context.params["out"]), context.params["seed"]) if words else ""
 
 
 @app.command()
@@ -305,8 +304,8 @@ def main(arguments: list[str] | None = None) -> None:
             error.show()
             raise SystemExit(error.exit_code) from None
         _fail(usage_sentence(error), EXIT_USAGE)
-    except BrokenPipeError:  # whoever was reading has gone, as after `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the last flush would complain
+    except BrokenPipeError:  # nobody reads the output any more, as after `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # otherwise the last flush would fail
         raise SystemExit(EXIT_FAILURE) from None
     except MemoryError:
         _fail("out of memory: use fewer rows, features or draws.", EXIT_FAILURE)
@@ -318,7 +317,7 @@ def main(arguments: list[str] | None = None) -> None:
         if comes_from_outside(error):
             _fail(f"{_one_line(error)}.", EXIT_FAILURE)
         _fail(_bug_report(error), EXIT_FAILURE)
-    if code == EXIT_STOPPED or stopping.struck():  # also where the parser has turned Ctrl-C into this code
+    if code == EXIT_STOPPED or stopping.struck():  # the parser may have turned Ctrl-C into this code
         _fail(stopping.message(), stopping.exit_code())
     if code:
         raise SystemExit(code)
@@ -330,7 +329,7 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def _bug_report(error: Exception) -> str:
-    """One line that says that the fault is ours, where to report it and what to include."""
+    """One line: that this is a bug, where to report it and what to include."""
     what = f"{type(error).__name__}: {_one_line(error)}".rstrip(": ")
     address = _issues_address()
     return (
@@ -344,7 +343,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _issues_address() -> str:
-    """Where the installed package's metadata says that issues are reported; empty where it does not say."""
+    """The address for bug reports in the metadata of the installed package; empty if there is none."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:

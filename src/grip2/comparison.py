@@ -1,4 +1,4 @@
-"""Several selections side by side: other statistics, seeds, draws or rates on the same features.
+"""Compares several selections: with other statistics, seeds, draws or rates on the same features.
 
 >>> import numpy as np, grip2
 >>> from grip2.knockoffs import GaussianKnockoffs
@@ -39,8 +39,8 @@ from grip2.result import SelectionResult
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_DRAWN, MOST_SHOWN, MOST_NAMED = 40, 25, 5
-# Pixels of a notebook's frame: without its table, of a row, the highest.
+MOST_DRAWN, MOST_SHOWN, MOST_NAMED = 40, 25, 5  # units in the figure, in a notebook, in a note
+# Heights in pixels of a frame in a notebook: without its table, of a row of the table, and at most.
 FRAME, ROW, HIGHEST = 190, 27, 620
 
 
@@ -52,7 +52,7 @@ class PairAgreement:
     second: str
     both: int  # units that both select
     either: int  # units that at least one selects
-    jaccard: float  # both / either; 1 where neither selects anything
+    jaccard: float  # both / either; 1 if neither selects anything
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Comparison:
     """Results by name, and what they have in common; made by `compare`."""
 
     results: Mapping[str, SelectionResult]
-    notes: tuple[str, ...]  # in what the results differ beside their selections
+    notes: tuple[str, ...]  # other differences between the results than their selections
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class Comparison:
 
     @property
     def agreement(self) -> tuple[PairAgreement, ...]:
-        """Of every pair of results."""
+        """The agreement of every pair of results."""
         return tuple(
             _agreement(first, self.results[first], second, self.results[second])
             for first, second in combinations(self.results, 2)
@@ -165,7 +165,7 @@ class Comparison:
         return f"<{type(self).__name__}: {self}>"
 
     def cells(self, most: int) -> list[list[str]]:
-        """For tables that people read: units that any result selects, with the q-value in each, marked where selected."""
+        """Rows of a table for people: units that any result selects, with their q-value in each, marked if it selects them."""
         frame = self.to_frame()
         rows = frame[frame["selected_by"] > 0].head(most).to_dict("records")
         return [
@@ -243,7 +243,7 @@ def _agreement(first: str, a: SelectionResult, second: str, b: SelectionResult) 
 
 
 def _features_of(result: SelectionResult) -> dict[str, str]:
-    """What may tell results apart, in words."""
+    """The features by which results may be named, in words."""
     settings = result.settings
     return {
         "statistic": str(settings.get("statistic", {}).get("name", "?")),
@@ -257,9 +257,10 @@ def _features_of(result: SelectionResult) -> dict[str, str]:
 
 
 def _named(results: Sequence[SelectionResult]) -> dict[str, SelectionResult]:
-    told = [_features_of(result) for result in results]
-    telling = [key for key in told[0] if len({each[key] for each in told}) > 1]
-    names = [", ".join(each[key] for key in telling) or "result" for each in told]
+    """Results by names that say how they differ, with numbers if that does not make names unique."""
+    features = [_features_of(result) for result in results]
+    differing = [key for key in features[0] if len({each[key] for each in features}) > 1]
+    names = [", ".join(each[key] for key in differing) or "result" for each in features]
     twice = {name for name, count in Counter(names).items() if count > 1}
     return {
         f"{name} ({k + 1})" if name in twice else name: result
@@ -285,6 +286,6 @@ def _notes(results: Mapping[str, SelectionResult]) -> list[str]:
         ("the response", [result.response for result in results.values()]),
     ):
         if len(set(values)) > 1:
-            told = ", ".join(f"{value} ({short_name(label)})" for label, value in zip(results, values, strict=True))
-            notes.append(f"The results differ in {what}: {told}.")
+            listed = ", ".join(f"{value} ({short_name(label)})" for label, value in zip(results, values, strict=True))
+            notes.append(f"The results differ in {what}: {listed}.")
     return notes

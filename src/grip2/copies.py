@@ -1,24 +1,24 @@
 """How many knockoff copies to draw together: from the table, the target rate and the cost, never from the response.
 
-At fdr q the filter needs at least ``1 / (m q)`` selections (`grip2.filter`): with one copy and q = 0.1 ten, so that four true
-features are never selected however strong they are. More copies lower that number. Their price:
+At fdr q the filter needs at least ``1 / (m q)`` selections (`grip2.filter`): ten with one copy and q = 0.1, so that four true
+features are never selected, however strong they are. More copies lower that number. Their price:
 
 - Time: models are fitted to ``1 + m`` tables instead of two.
-- A true feature that is weak must beat m knockoffs. Where very many features are true, one copy finds more (`results/copies`).
+- A true feature that is weak must beat m knockoffs. If very many features are true, one copy finds more (`results/copies`).
 - Each knockoff must resemble its original more, but not by much: if S is feasible for one copy, ``(m + 1)/(2 m) S`` is for m, so
-  that S loses at most 40 % of its size for five copies, on any table. That is why the loss does not decide.
+  that S loses at most 40 % of its size for five copies, on any table. The rule therefore ignores this loss.
 
-How many features are true cannot be asked before the selection is made, so the rule takes the side of small selections: enough
-copies that two features can be selected, where one copy needs ten. Of a table with at most 20 units it draws twice as many,
-enough that a single one can be selected: where there are few columns a lone true one is nothing unusual, and the price is
-small (`results/copies`, 10 and 20 columns).
+The number of true features is not known before the selection, so the rule favours small selections: enough copies that two
+features can be selected, for which one copy would need ten. For a table with at most 20 units it draws twice as many, enough that
+a single one can be selected: among few columns a single true one is common, and the price is small (`results/copies`, 10 and 20
+columns).
 
-Several draws that are combined by e-values want twice as many. With k features above every threshold and no copy beyond, e-BH
-asks that the mean over draws of m p be at least p / (fdr k): at m = 1 / (fdr k) a feature must be found by every single draw, at
-twice that by half of them. They also want a single feature to be possible, wherever that is affordable: with more copies a draw
-in which one of them comes before the features still counts. On a real table whose single draws mostly agree on two features, ten
-draws of five copies selected nothing, ten draws of ten copies these two with four of five seeds, and ten draws of 20 copies with
-every seed (`results/real-tables`).
+Several draws that are combined by e-values need twice as many. With k features above every threshold and no copy beyond, e-BH
+asks that the mean over draws of m p be at least p / (fdr k): at m = 1 / (fdr k) a feature must be found by every draw, at twice
+that by half of them. They get enough for a single feature, if that is affordable: with more copies a draw in which one copy comes
+before the features still counts. On a real table whose single draws mostly agree on two features, ten draws of five copies
+selected nothing, ten draws of ten copies these two with four of five seeds, and ten draws of 20 copies with every seed
+(`results/real-tables`).
 """
 
 from __future__ import annotations
@@ -35,25 +35,24 @@ from grip2.filter import fewest_selected
 
 AUTOMATIC = "auto"
 
-# Enough copies that so few features can be selected, but no more than so many (`results/copies`).
+# "auto" draws enough copies that FEWEST_WANTED features can be selected, but no more than COPIES_MAX (`results/copies`).
 FEWEST_WANTED = 2
 COPIES_MAX = 10
-# Tables with at most so many units, and several draws of any table: enough copies that one feature can be selected, if that takes
-# no more than so many.
+# For tables with at most FEW_UNITS units, and for several draws: enough that one feature can be selected, but no more than
+# COPIES_MAX_FOR_ONE.
 FEW_UNITS, COPIES_MAX_FOR_ONE = 20, 20
 # Of several draws, the share in which a unit must be above the threshold to count at all (`grip2.derandomize`).
 MAJORITY = 0.5
-# More than so many are refused, whoever asks for them.
-COPIES_LIMIT = 200
-# More than so many only while the table of all members has no more columns than this.
+COPIES_LIMIT = 200  # more are refused
+# More than COPIES_OF_WIDE_TABLES only if the table of all members has at most NARROW_COLUMNS columns.
 COPIES_OF_WIDE_TABLES, NARROW_COLUMNS = 5, 1_200
-# Entries of the table of all members, and columns in it, beyond which copies cost too much time.
+# Entries and columns of the table of all members beyond which copies cost too much time.
 ENTRIES_MAX = 60_000_000
 COLUMNS_MAX = 20_000
 
 
 class ImpossibleRequestWarning(UserWarning):
-    """Whatever the data say, nothing can be selected at this fdr with so few features and copies."""
+    """With so few features and copies nothing can be selected at this fdr, whatever the data are."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,8 @@ class CopiesChoice:
 def automatic_copies(fdr: float, limit: int, n_units: int, n_draws: int = 1) -> int:
     """The copies that "auto" draws at ``fdr``, but no more than ``limit``: enough that two features can be selected.
 
-    One feature, where there are few units, or where there are several draws and ``limit`` allows it. Of several draws: features
-    that half of the draws find.
+    Enough for one feature if there are few units, or if there are several draws and ``limit`` allows it. With several draws,
+    enough for features that half of the draws find.
     """
     share = 1.0 if n_draws == 1 else MAJORITY
     for_one, for_two = (math.ceil(round(1 / (fewest * fdr * share), 9)) for fewest in (1, FEWEST_WANTED))
@@ -106,7 +105,7 @@ def choose_copies(
 ) -> CopiesChoice:
     """The number of copies asked for, or the automatic one for a table of this size.
 
-    ``possible``: can the sampler draw so many? A matrix S that the user has given may be too large for several.
+    ``possible``: can the sampler draw this number? A matrix S that the user has given may be too large for several copies.
     """
     if copies != AUTOMATIC:
         return CopiesChoice(int(copies), "given")
@@ -132,7 +131,7 @@ def _copies(count: int) -> str:
 
 
 def why_impossible(fdr: float, copies: int, n_units: int, *, draws_copies: bool = True) -> str:
-    """Why nothing can be selected from so few units with offset 1, and what to do; empty where something can."""
+    """Why nothing can be selected from so few units with offset 1, and what to do; empty if something can."""
     needed = fewest_selected(fdr, copies)
     if needed <= n_units:
         return ""

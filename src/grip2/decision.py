@@ -1,4 +1,4 @@
-"""From the importances of one draw or several to what is selected: the filter for one, e-values for several."""
+"""Decides what is selected from the importances of draws: by the filter for one draw, by e-values for several."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that a selection at any fdr is made from; none of it depends on the fdr, if the number of copies does not."""
+    """Everything from which a selection at any fdr follows; it does not depend on the fdr, if the number of copies does not."""
 
     W: np.ndarray  # (units,) the mean over draws
     q_values: np.ndarray  # (units,)
@@ -45,7 +45,7 @@ class Evidence:
     def decide(self, fdr: float) -> Decision:
         """The selection at ``fdr``: section 2.6 for one draw, e-BH on averaged e-values for several.
 
-        Each of several draws is thresholded at a level that follows from ``fdr``, so its W are needed, and not its e-values.
+        Each of several draws is thresholded at a level that depends on ``fdr``, so W of every draw is needed, not its e-values.
         """
         if len(self.draws) == 1:
             threshold = knockoff_threshold(self.W, fdr, self.offset, self.copies)

@@ -21,9 +21,9 @@ Given all ``|W_j|``, the signs of null units are independent and positive with p
 3. T is a stopping time: whether to stop at t depends on the two counts at t alone.
 
 So ``E sum_{j null} e_j <= m p E [V+(T) / (1 + V-(T))] <= p``. A unit that is below the threshold in more than half of the draws
-counts with a mean e-value of zero. That only lowers e-values, so it costs no guarantee, and it keeps units of single draws out of
-a selection that is made to be steady. A rule that looks at the sign of the next unit is not a stopping
-time: "the r-th largest positive W_j" is of this kind, and with it the sum over null units alone is about r / (r - 1) times p.
+gets a mean e-value of zero. That only lowers e-values, so the guarantee stays, and it keeps units of few draws out of a selection
+that is meant to be steady. A rule that looks at the sign of the next unit is not a stopping time: "the r-th largest positive W_j"
+is of this kind, and with it the sum over null units alone is about r / (r - 1) times p.
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ from grip2.filter import check_copies, check_fdr, counts_beyond, fdp_from_counts
 LEVELS = np.round(np.arange(0.005, 1.0, 0.005), 3)
 
 # Level of a draw's threshold, as a share of the final fdr. A unit that is found in a share f of the draws passes e-BH if f is
-# at least about this share. Studied in results/derandomisation.
+# at least about this share (results/derandomisation).
 INNER_SHARE = 0.5
-# With many copies less, so that beyond a draw's threshold winning copies (and one more) are at most half as many as winning
-# originals: else the evidence is spread over units that differ from draw to draw. But no less than this share.
+# With many copies the level is lower: beyond a draw's threshold, one more than the winning copies are at most WINNING_COPIES as
+# many as the winning originals. Otherwise the evidence is spread over units that differ from draw to draw. But the level is at
+# least this share of the final fdr.
 WINNING_COPIES, LEAST_INNER_SHARE = 0.5, 0.25
 
 
 def stopping_thresholds(W: np.ndarray, levels: np.ndarray, copies: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """T and ``#{W_k <= -T}`` for every level; T is ``inf`` if the search comes to no end."""
+    """T and ``#{W_k <= -T}`` for every level; T is ``inf`` if the search does not end."""
     for level in levels:
         check_fdr(level)
     candidates, n_positive, n_negative = counts_beyond(W)
     estimates = fdp_from_counts(n_positive, n_negative, copies=copies)
-    # Both conditions hold from some candidate on if it is the running minimum of the estimates that is compared.
+    # With the running minimum of the estimates, each of the two conditions holds from some candidate on.
     first_passing = np.searchsorted(-np.minimum.accumulate(estimates), -np.asarray(levels))
     first_without_copies = len(candidates) - np.searchsorted(n_negative[::-1], 1)
     stop = np.minimum(first_passing, first_without_copies)
@@ -84,7 +85,7 @@ def e_benjamini_hochberg(e: np.ndarray, fdr: float) -> np.ndarray:
 
 
 def e_q_values(draws: Sequence[np.ndarray], copies: int = 1, grid: np.ndarray = LEVELS) -> np.ndarray:
-    """For every unit the smallest fdr of ``grid`` at which the whole procedure selects it; 1 where none does.
+    """For every unit the smallest fdr of ``grid`` at which the whole procedure selects it; 1 if there is none.
 
     The e-values depend on the level, so the procedure is repeated at each.
     """

@@ -1,4 +1,4 @@
-"""The draws of a selection: knockoffs and importances, some draws at a time, in this process or on several workers."""
+"""Makes the draws of a selection: knockoffs and importances, several draws at a time, in this process or on workers."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ MAX_GROUP_BYTES = 2**28
 
 @dataclass(frozen=True, eq=False)
 class OneRowEach:
-    """Rows that come in clusters, such as several samples of one patient; a draw takes one row of each.
+    """Rows that come in clusters, such as several samples of one patient; a draw takes one row of each cluster.
 
-    Rows of different clusters are independent, rows of one are not. A table with one row of every cluster has independent
-    rows, so that knockoffs keep their guarantee, and e-values of several draws may be averaged however dependent they are.
+    Rows of different clusters are independent, rows of one cluster are not. A table with one row of every cluster has
+    independent rows, so knockoffs keep their guarantee, and e-values of several draws may be averaged even if they depend on
+    each other.
     """
 
     of_row: np.ndarray  # (rows,) 0 .. clusters - 1
@@ -62,11 +63,15 @@ class OneRowEach:
         _, first = np.unique(self.of_row[order], return_index=True)
         return np.sort(order[first])
 
+    def expected(self, values: np.ndarray) -> float:
+        """The mean over draws of the sum of values of the chosen rows."""
+        return float((np.bincount(self.of_row, weights=values) / np.bincount(self.of_row)).sum())
+
 
 def augmented(
     sampler: KnockoffSampler, X: np.ndarray, response: Response, rng: np.random.Generator, who: str
 ) -> tuple[np.ndarray, Response]:
-    """Rows added where a sampler needs more than there are; they carry Gaussian noise for y."""
+    """The data with rows added if the sampler needs more than there are; added rows have Gaussian noise for y."""
     needed = sampler.rows_needed(X.shape[1])
     if len(X) >= needed:
         return X, response
@@ -89,7 +94,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What draws found, and what the statistic beside them found on the first."""
+    """The importances of draws, and of the statistic beside them on the first draw."""
 
     importances: list[Importance]
     beside: Importance | None = None
@@ -110,11 +115,11 @@ def draw_importances(
     progress: Progress | None = None,
     beside: Beside | None = None,
 ) -> Drawn:
-    """One draw for each generator; neither workers nor their number change the numbers, and nor does ``beside``.
+    """One draw for each generator; results depend neither on workers nor their number, nor on ``beside``.
 
-    Missing values of X are completed anew in every draw, and with ``one_row_each`` every draw has rows of its own.
+    Missing values of X are completed anew in every draw, and with ``one_row_each`` every draw has its own rows.
     """
-    # How many draws are scored together never depends on the number of workers. Draws with tables of their own share nothing.
+    # How many draws are scored together must not depend on the number of workers. Draws with their own tables share nothing.
     shares_table = one_row_each is None and not np.isnan(X).any()
     together = statistic.draws_together(len(X), Layout(1 + copies, units)) if shares_table else 1
     size = max(1, min(together, MAX_GROUP_BYTES // (X.nbytes * copies)))
@@ -132,7 +137,7 @@ def draw_importances(
             raise Grip2Failure("the workers that computed the draws are gone (a Dask scheduler that ended?).") from None
         finally:
             for future in futures:
-                future.cancel()  # those that have not begun, where one has failed
+                future.cancel()  # if one has failed, those that have not begun
     else:
         with stopping.at_once():
             found = _reported(_local_workers(n_jobs)(delayed(work)(part, None) for part in parts), len(parts), progress)
@@ -156,7 +161,7 @@ class _Part:
 
 
 def _reported(parts: Iterable[Drawn], n_parts: int, progress: Progress | None) -> list[Drawn]:
-    """What workers found, with progress told as parts come in."""
+    """The results of workers; progress is reported as they come in."""
     found = []
     for part in parts:
         found.append(part)
@@ -176,9 +181,9 @@ def _importances(
     part: _Part,
     progress: Progress | None,
 ) -> Drawn:
-    """Some draws: sample knockoffs for each, then score them together.
+    """Sample knockoffs for several draws, then score them together.
 
-    On one thread of the linear algebra library, as worker processes have it: sums then round alike in all of them.
+    With one thread of the linear algebra library, as in worker processes: sums then round alike everywhere.
     """
     rngs, beside = part.rngs, part.beside
     with one_blas_thread():
@@ -194,7 +199,7 @@ def _importances(
 def _scored_beside(
     beside: Beside, X: np.ndarray, Xk: np.ndarray, response: Response, units: Units
 ) -> Importance | None:
-    """None where the other statistic cannot be fitted, as with classes of a single row: the selection does not need it."""
+    """The other statistic's importance; None if it cannot be fitted, as with classes of one row: the selection goes on."""
     try:
         return beside.statistic.importance(X, Xk, response, rng=beside.rng, units=units)
     except Grip2Error:

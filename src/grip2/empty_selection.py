@@ -1,4 +1,4 @@
-"""An empty selection in words: the strongest features, the likely cause, and the next step."""
+"""Explains an empty selection: the strongest features, the likely cause, and the next step."""
 
 from __future__ import annotations
 
@@ -10,24 +10,29 @@ import numpy as np
 
 from grip2.copies import why_impossible
 from grip2.decision import Decision
+from grip2.facts import LimitingUnit
 from grip2.filter import estimated_fdp, fewest_selected
 from grip2.plain_text import short_name
 
-# From this mean correlation of columns with their own knockoffs on, an empty selection is put down to it.
+# A mean correlation of columns with their own knockoffs of at least this is the likely cause of an empty selection.
 ALIKE = 0.9
+# Columns are said to resemble others if their largest correlations are on average at least this.
+RESEMBLES = 0.8
 # Features that are named, and whose correlations with their knockoffs are looked at.
 STRONGEST = 3
-# So many leading features that win against all copies are taken for more than chance below this probability.
+# Leading features that win against all copies count as more than chance if this would have a smaller probability by chance.
 CHANCE = 0.1
+# Knockoffs score far above every feature from so many times the largest W on; by chance they often do so by less.
+FAR = 2.0
 # Below this share of the response on held-out rows, models are said to predict nothing.
 PREDICTS = 0.01
-# Below this share, noise may have been predicted by chance where rows are few.
+# A smaller share than this may be chance, if rows are few.
 BY_CHANCE = 0.1
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for, and what the sampler and the models had to say."""
+    """What was asked for, and facts about the sampler and the models."""
 
     fdr: float
     offset: int
@@ -38,6 +43,7 @@ class Request:
     correlations: Sequence[float] = ()  # of every unit with its own knockoff
     own_correlation: float = 0.0  # the mean over all columns
     explained: float | None = None  # the largest held-out share of a stage; None: not measured
+    limiting: Sequence[LimitingUnit] = ()  # units that resemble their knockoffs, and the others that they resemble
 
 
 def why_empty(decision: Decision, request: Request) -> str:
@@ -98,8 +104,8 @@ def _strongest(decision: Decision, request: Request) -> str:
     named: dict[str, list[str]] = {}
     for j in leading:
         named.setdefault(_selected_from(decision.q_values[j]), []).append(short_name(request.names[j]))
-    told = [f"{', '.join(names)} ({level})" for level, names in named.items()]
-    return f"The strongest {'was' if len(leading) == 1 else 'were'} {'; '.join(told)}."
+    listed = [f"{', '.join(names)} ({level})" for level, names in named.items()]
+    return f"The strongest {'was' if len(leading) == 1 else 'were'} {'; '.join(listed)}."
 
 
 def _selected_from(q_value: float) -> str:
@@ -116,37 +122,61 @@ def _what_would_select(W: np.ndarray, offset: int, copies: int) -> str:
 
 
 def rounded_up(level: float) -> float:
-    """So that the level named does select."""
+    """A level in three digits, rounded up so that a selection at the rounded level is not empty."""
     return math.ceil(round(level * 1000, 9)) / 1000
 
 
 def _cause(W: np.ndarray, request: Request) -> str:
-    """The likely cause and the next step, the surest cause first."""
+    """The likely cause and the next step; causes that are most certain are tried first."""
     if request.offset == 1:
         impossible = why_impossible(request.fdr, request.copies, len(W), draws_copies=request.draws_copies)
         if impossible:
             return f"The request was impossible: {impossible}"
-    return _alike(W, request) or _beaten(W, request) or _too_few(W, request) or _no_signal(request)
+    cause = _alike(W, request) or _beaten(W, request)
+    return (
+        cause
+        or _too_few(W, request)
+        or " ".join(part for part in (_outscored(W, request), _no_signal(request)) if part)
+    )
 
 
 def _alike(W: np.ndarray, request: Request) -> str:
     """Columns can hardly be told from their knockoffs: all of them on average, or the leading ones."""
-    correlation, whose = request.own_correlation, "Columns have"
+    correlation, whose, names = request.own_correlation, "columns", list(request.names)
     leading = np.argsort(-W, kind="stable")[:STRONGEST]
     leading = leading[W[leading] > 0]
     if correlation < ALIKE and len(request.correlations) == len(W) and len(leading):
-        correlation, whose = float(np.mean(np.asarray(request.correlations)[leading])), "The strongest features have"
+        correlation, whose = float(np.mean(np.asarray(request.correlations)[leading])), "the strongest features"
+        names = [request.names[j] for j in leading] if len(request.names) else []
     if correlation < ALIKE:
         return ""
+    resemblances = [unit.resemblance for unit in request.limiting if unit.name in names]
+    if resemblances and np.mean(resemblances) >= RESEMBLES:
+        return (
+            f"Likely cause: {whose} have a mean correlation of {correlation:.2f} with their own knockoffs, because they are "
+            f"strongly correlated with other columns (by up to {_rounded_down(max(resemblances)):.2f}), and no method can tell "
+            "them apart. Next step: select groups of correlated columns, or larger groups (--group-threshold 0.8, or groups=)."
+        )
+    alone = (
+        f", though no single column is correlated with them by more than {max(resemblances):.2f}"
+        if resemblances
+        else ""
+    )
+    fewer = ", draw fewer copies (--copies 1)" if request.copies > 1 else ""
     return (
-        f"Likely cause: {whose[0].lower()}{whose[1:]} a mean correlation of {correlation:.2f} with their own knockoffs, because "
-        "they are strongly correlated with other columns, and no method can tell them apart. Next step: select groups of "
-        "correlated columns, or larger groups (--group-threshold 0.8, or groups=)."
+        f"Likely cause: the fitted knockoffs of {whose} resemble them (mean correlation {correlation:.2f}){alone}. Next step: "
+        f"try other knockoffs (--knockoffs sequential){fewer}, leave out or pool columns with very few ones, or select groups of "
+        "columns that determine each other (groups=)."
     )
 
 
+def _rounded_down(correlation: float) -> float:
+    """So that 0.998 is not told as 1."""
+    return math.floor(round(correlation * 100, 9)) / 100
+
+
 def _beaten(W: np.ndarray, request: Request) -> str:
-    """Features that stand in the way: as strong as the leading ones, but a knockoff that resembles them scored higher."""
+    """If features block others: they are as strong as the leading ones, but a knockoff that resembles them scored higher."""
     if len(request.correlations) != len(W) or not len(request.names) or not (W > 0).any():
         return ""
     leading = np.sort(W[W > 0])[-STRONGEST:][0]
@@ -162,8 +192,33 @@ def _beaten(W: np.ndarray, request: Request) -> str:
     )
 
 
+def _outscored(W: np.ndarray, request: Request) -> str:
+    """Knockoffs that score far above every feature, whatever they resemble, and what that means for the list of one draw."""
+    leading = float(np.max(W, initial=0.0))
+    above = np.flatnonzero(-W >= FAR * leading)
+    if request.n_draws > 1 or leading <= 0 or not len(above) or not len(request.names):
+        return ""
+    above = above[np.argsort(W[above], kind="stable")]
+    named = [short_name(request.names[j]) for j in above[:STRONGEST]]
+    if len(above) > STRONGEST:
+        named.append(f"{len(above) - STRONGEST} more")
+    who = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
+    scores = ", ".join(f"{W[j]:.3g}" for j in above[:STRONGEST])
+    single = len(above) == 1 and request.copies == 1
+    needed = math.ceil(round((request.offset + len(above)) / (request.copies * request.fdr), 9))
+    means = (
+        "nothing can be selected at this fdr"
+        if needed > len(W) - len(above)
+        else f"at least {count_features(needed)} must be selected together at this fdr"
+    )
+    return (
+        f"The {'knockoff' if single else 'knockoffs'} of {who} {'scores' if single else 'score'} highest of all (W = {scores}): "
+        f"with {'it' if single else 'them'} above every feature {means}."
+    )
+
+
 def _too_few(W: np.ndarray, request: Request) -> str:
-    """More features win against every knockoff than chance explains, but too few for the rate."""
+    """If more features win against every knockoff than chance explains, but too few for the rate."""
     beaten = float(np.max(-W, initial=0.0))
     leading = int(np.sum(beaten < W))
     if request.offset == 0 or (1 / (1 + request.copies)) ** leading > CHANCE:

@@ -1,4 +1,4 @@
-"""A selection in words: why it came out as it did, and what its guarantee rests on."""
+"""Explains a selection in words: the reason for its outcome, and the assumptions of its guarantee."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from grip2.decision import Decision
 from grip2.empty_selection import Request, count_features, why_empty
+from grip2.facts import LimitingUnit
 from grip2.knockoffs import KnockoffSampler
 from grip2.responses import Response
 from grip2.statistics.base import Statistic
@@ -25,11 +26,14 @@ def reason_for(
     correlations: Sequence[float] = (),
     names: Sequence[str] = (),
     explained: float | None = None,
+    limiting: Sequence[LimitingUnit] = (),
 ) -> str:
     """Why these units were selected, or why none were and what would change that; see `Request` for the arguments."""
     W, selected, threshold = decision.W, decision.selected, decision.threshold
     if not selected.any():
-        request = Request(fdr, offset, n_draws, copies, names, draws_copies, correlations, own_correlation, explained)
+        request = Request(
+            fdr, offset, n_draws, copies, names, draws_copies, correlations, own_correlation, explained, limiting
+        )
         return why_empty(decision, request)
     count = int(selected.sum())
     if n_draws > 1:

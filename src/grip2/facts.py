@@ -1,6 +1,6 @@
-"""How a selection came about, as typed records that pages and programs read.
+"""Typed records of how a selection was made, which pages and programs read.
 
-Nothing in them is tied to one member of a pair: they are the same whichever of the two is the original.
+None of them belongs to a single member of a unit: they are the same whichever member is the original.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
+
+from grip2.plain_text import short_name
+
+MOST_LIMITING = 5  # units that are named where the quality of knockoffs is printed
 
 
 @dataclass(frozen=True)
@@ -26,12 +30,12 @@ class StageFacts:
 
 @dataclass(frozen=True)
 class TrainingFacts:
-    """The network that was trained last, and how."""
+    """How the final network was trained."""
 
     schedule: str  # which of (lambda, a) moved
     lambda_min: float
     lambda_max: float
-    approach_from: float | None  # where an ascending path of lambda began; None: drawn at random
+    approach_from: float | None  # where an ascending path of lambda began; None: lambda was drawn at random
     a_min: float
     a_max: float
     block_size: int  # steps
@@ -49,22 +53,21 @@ class TrainingFacts:
 
 @dataclass(frozen=True)
 class CalibrationFacts:
-    """What was chosen from the data before the network was trained, and by which rule."""
+    """Choices made from the data before the network was trained, and by which rules."""
 
     lambda_rule: str  # "given", "held-out prediction" or "gradient ratio"
     block_rule: str  # "given", "share of the steps" or "pilot run"
-    best_lambda: float | None = None  # that predicts held-out rows best
+    best_lambda: float | None = None  # the one that predicts held-out rows best
     # In units of y. Each half of the held-out rows is judged at the lambda that the other half chose.
     held_out_loss: float | None = None
-    null_loss: float | None = None  # without the network: of what is known before it, or of the best constant
-    target_losses: Mapping[str, float] = field(
-        default_factory=dict
-    )  # of each thing the network might learn, at best the null
+    null_loss: float | None = None  # without the network: of the stage before it, or of the best constant
+    # Held-out loss of every target that the network might have learned; no larger than that without the network.
+    target_losses: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LimitingUnit:
-    """A unit that is hard to tell from its own knockoff, which costs it power."""
+    """A unit that nearly equals its own knockoff, which costs it power."""
 
     name: str
     correlation: float  # of its columns with their own knockoffs, the mean
@@ -74,7 +77,7 @@ class LimitingUnit:
 
 @dataclass(frozen=True)
 class KnockoffQuality:
-    """How much knockoffs resemble their originals: near 1 they cannot be told apart, and there is no power."""
+    """How much knockoffs resemble their originals: with correlations near 1 there is no power."""
 
     sampler: str
     mean_correlation: float
@@ -85,6 +88,24 @@ class KnockoffQuality:
     unit_correlations: tuple[float, ...] = ()  # of every unit, in the order of the features: the mean over its columns
     limiting: tuple[LimitingUnit, ...] = ()  # the largest correlations first
     draws_copies: bool = True  # could the sampler draw several copies?
+
+    def __str__(self) -> str:
+        judged = self.verdict or "no verdict on this table"
+        few = "1 column is" if self.n_low_power == 1 else f"{self.n_low_power} columns are"
+        lines = [
+            f"Knockoffs ({self.sampler}): {judged}.",
+            *(f"  {sentence}" for sentence in self.verdict_reasons),
+            f"Correlation of a column with its own knockoff: {self.mean_correlation:.2f} on average, "
+            f"{self.largest_correlation:.2f} at most; near 1 there is no power. {few} at 0.95 or above.",
+        ]
+        if self.limiting:
+            named = [
+                f"{short_name(unit.name)} ({unit.correlation:.2f}, resembles {short_name(unit.resembles)})"
+                for unit in self.limiting[:MOST_LIMITING]
+            ]
+            more = len(self.limiting) - len(named)
+            lines.append(f"Hardest to find: {', '.join(named)}{f' and {more} more' if more else ''}.")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -103,9 +124,9 @@ class StreamFacts:
     """A table that was read block by block."""
 
     source: str  # "file", "folder" or "memory"
-    rows: int  # that the statistic has used: all
-    sample_rows: int  # of them, on which what needs a table in memory was decided
-    block_rows: int  # whose knockoffs were drawn at once and never stored
+    rows: int  # of the table; the statistic has used all of them
+    sample_rows: int  # rows of the sample, for everything that needs a table in memory
+    block_rows: int  # rows of a block, whose knockoffs were drawn together and not stored
 
     def sentence(self) -> str:
         """For the assumptions of a selection."""
@@ -117,7 +138,7 @@ class StreamFacts:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """One column of the user's table: what it was taken for."""
+    """One column of the user's table and its role."""
 
     name: str
     role: str  # "number", "category", ... (`grip2.tables.roles` has the rules)
@@ -134,8 +155,23 @@ class LevelContrast:
     level: str
     reference: str
     n_rows: int  # with this level
-    difference: float  # of what the model without features leaves of y, adjusted for all other selected features
-    standard_error: float
+    # Of what the model without features leaves of y, adjusted for all other selected features. None: other selected columns
+    # determine the rows of this level, or it has none, so that the data say nothing about it beside them.
+    difference: float | None
+    standard_error: float | None
+    inseparable_from: tuple[str, ...] = ()  # columns of the user's table that do: "city" of a postal code
+
+    @property
+    def estimated(self) -> bool:
+        return self.difference is not None
+
+    @property
+    def told(self) -> str:
+        """Why there is no difference; empty where there is one."""
+        if self.estimated:
+            return ""
+        others = ", ".join(short_name(name) for name in self.inseparable_from)
+        return f"cannot be told from {others}" if others else "cannot be estimated"
 
 
 @dataclass(frozen=True)
@@ -158,7 +194,7 @@ Record = typing.TypeVar("Record")
 
 
 def record_from(kind: type[Record], content: Mapping[str, Any]) -> Record:
-    """A record of plain values back as the dataclass it was, with the records inside it."""
+    """Restore a dataclass, and the dataclasses inside it, from plain values."""
     hints = typing.get_type_hints(kind)
     given = [item.name for item in fields(kind) if item.name in content]  # type: ignore[arg-type]
     return kind(**{name: _value_from(hints[name], content[name]) for name in given})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ORANGE, AMBER, SKY, GREEN, BLUE, PINK, BLACK = (
     "#D55E00", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#CC79A7", "#000000",
 )  # fmt: skip
-# Beside it: one dark colour, and grey for what is not the point of a figure.
+# Beside it: one dark colour, and grey for secondary parts of a figure.
 WINE, GREY = "#882255", "#9A9A9A"
 
 _STYLE: Any = {
@@ -47,7 +47,7 @@ def new_figure(width: float, height: float, *, grid: bool = False) -> Iterator[F
 
 
 def to_svg(figure: Figure) -> str:
-    """The figure as an SVG element, ready to stand in a page."""
+    """The figure as an SVG element, for a page."""
     buffer = io.StringIO()
     _save(figure, buffer, format="svg", metadata={"Date": None})
     text = buffer.getvalue()
@@ -64,7 +64,7 @@ def to_png(figure: Figure) -> bytes:
 def _save(figure: Figure, buffer: io.StringIO | io.BytesIO, **options: Any) -> None:
     import matplotlib as mpl
 
-    # A page draws the text in its own font; that matplotlib's font lacks a letter does not matter.
+    # A page draws the text in its own font, so it does not matter if matplotlib's font lacks a letter.
     with mpl.rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(buffer, **options)

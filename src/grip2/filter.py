@@ -77,7 +77,7 @@ def estimated_fdp(W: np.ndarray, offset: int = 1, copies: int = 1) -> tuple[np.n
 
 
 def fdp_from_counts(n_positive: np.ndarray, n_negative: np.ndarray, offset: int = 1, copies: int = 1) -> np.ndarray:
-    """The estimated FDP where so many originals and so many copies win; infinite where there is nothing to select."""
+    """The estimated FDP for these numbers of winning originals and winning copies; infinite if no original wins."""
     if offset not in (0, 1):
         raise Grip2Error(f"offset must be 0 or 1, got {offset!r}.")
     check_copies(copies)
@@ -101,7 +101,7 @@ def fewest_selected(fdr: float, copies: int = 1) -> int:
     check_fdr(fdr)
     check_copies(copies)
     count = max(1, int(1 / (copies * fdr)))
-    # The filter's own comparison decides, so that rounding cannot make the two disagree.
+    # The comparison of the filter itself, so that rounding cannot make the two disagree.
     while 1 / (copies * count) > fdr:
         count += 1
     return count
@@ -114,7 +114,7 @@ def check_fdr(fdr: float) -> None:
 
 
 def percent_hint(fdr: object) -> str:
-    """ " For 10 % write 0.1." where a rate looks like a percentage; else an example."""
+    """ " For 10 % write 0.1." if a rate looks like a percentage; otherwise an example."""
     text = str(fdr).strip()
     try:
         rate = float(text.removesuffix("%").strip())

@@ -1,4 +1,4 @@
-"""Groups as users give them, a mapping, a label for every column or a CSV file, turned into units with names."""
+"""Turns groups as users give them, by a mapping, a label for every column or a CSV file, into units with names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Groups = Mapping[str, Sequence[str | int]] | Sequence[Any] | str | os.PathLike[s
 
 @dataclass(frozen=True, eq=False)
 class NamedUnits:
-    """Units of a table and what they are called; a column in no group is a unit by itself, under its own name."""
+    """Units of a table and their names; a column in no group is a unit by itself, under its own name."""
 
     units: Units
     names: tuple[str, ...]  # of the units
@@ -32,7 +32,7 @@ class NamedUnits:
         return cls(Units.single(len(columns)), tuple(columns), tuple(columns))
 
     def stands_for(self) -> dict[str, list[str]]:
-        """Names of the columns of every unit; empty where every column is a unit by itself under its own name."""
+        """Names of the columns of every unit; empty if every column is a unit by itself under its own name."""
         if self.units.all_single and self.names == self.columns:
             return {}
         return {
@@ -42,7 +42,7 @@ class NamedUnits:
 
 
 def units_from(groups: Groups | None, columns: Sequence[str], *, who: str) -> NamedUnits:
-    """The units that ``groups`` makes of the table's columns; every column by itself where it is None.
+    """The units that ``groups`` makes of the table's columns; None: every column by itself.
 
     A mapping gives the columns of each group by name or number; a sequence has one label for every column (missing or empty:
     no group); a path is a CSV file with the columns ``column`` and ``group``. Columns that are not mentioned stay single.

@@ -1,4 +1,4 @@
-"""How much the knockoffs of a fitted sampler resemble their originals, unit by unit, and which units that costs power."""
+"""How much the knockoffs of a fitted sampler resemble their originals, unit by unit, and which units lose power by it."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ def knockoff_quality(
     *,
     units: Units,
     names: Sequence[str],
-    judged: bool,
     lines_only: bool = False,
     explained: float | None = None,
 ) -> KnockoffQuality:
     """From the sampler's own ``1 - S_jj / Sigma_jj``, in the space where it works; nothing is drawn.
 
-    ``judged``: may responses be simulated on these rows? Where rows belong together they say nothing. ``lines_only``: does the
-    statistic see straight lines only? ``explained``: the share of the response that it explains on held-out rows, if known.
+    ``lines_only``: does the statistic see straight lines only? ``explained``: the share of the response that it explains on
+    held-out rows, if known. Without a verdict the reasons say why there is none.
     """
     correlation = sampler.own_correlation(copies)
     of_units = np.bincount(units.of_column, weights=correlation, minlength=len(units)) / units.sizes
-    verdict = sampler.verdict(lines_only=lines_only, explained=explained) if judged else None
+    verdict = sampler.verdict(lines_only=lines_only, explained=explained)
+    why_none = (f"Responses were not simulated: {sampler.unjudged}.",) if sampler.unjudged else ()
     return KnockoffQuality(
         sampler=type(sampler).__name__,
         mean_correlation=float(correlation.mean()),
         largest_correlation=float(correlation.max()),
         n_low_power=int(np.sum(correlation >= LOW_POWER_CORRELATION)),
         verdict=verdict.verdict if verdict else "",
-        verdict_reasons=verdict.reasons if verdict else (),
+        verdict_reasons=verdict.reasons if verdict else why_none,
         unit_correlations=tuple(round(float(value), 4) for value in of_units),
         limiting=_limiting(of_units, sampler.covariance_, units, names),
         draws_copies=sampler.draws_copies,

@@ -18,8 +18,8 @@ from grip2.result import Importance
 from grip2.statistics.base import Statistic
 from grip2.statistics.lasso_coefficient import LassoCoefficient
 
-# Tables of all members that cost the lasso more than a few seconds are left out: columns, and entries times models. A fit by
-# likelihood costs several times as much as one by least squares.
+# The largest tables of all members for which the lasso takes no more than a few seconds: columns, and entries times models. A
+# fit by likelihood costs several times as much as one by least squares.
 MOST_COLUMNS = 1_500
 MOST_ENTRIES = {"least squares": 10_000_000, "logistic": 2_000_000, "likelihood": 2_000_000}
 
@@ -27,7 +27,7 @@ MOST_ENTRIES = {"least squares": 10_000_000, "logistic": 2_000_000, "likelihood"
 def lasso_beside(
     statistic: Statistic, response: Response, shape: Sequence[int], copies: int, rng: np.random.Generator
 ) -> Beside | None:
-    """The lasso for a table of this shape; None where the statistic is the lasso, or where it would cost too much."""
+    """The lasso for a table of this shape; None if the statistic is the lasso itself, or if it would take too long."""
     n_rows, n_columns = shape[0], shape[1] * (1 + copies)
     entries = n_rows * n_columns * response.n_outputs
     if not statistic.compared_with_lasso or n_columns > MOST_COLUMNS or entries > MOST_ENTRIES[response.linear_model]:
@@ -36,7 +36,7 @@ def lasso_beside(
 
 
 def lasso_comparison(found: Importance | None, offset: int) -> LassoComparison | None:
-    """What the lasso found, as a record; None where it was not fitted."""
+    """What the lasso found, as a record; None if it was not fitted."""
     if found is None:
         return None
     W = found.W

@@ -1,4 +1,4 @@
-"""Worker processes that do not outlive the process they work for, however that one ends."""
+"""Ends worker processes when the process that started them ends, however it ends."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LOOK_SECONDS = 0.5
 
 
 def leave_with_parent(parent: int) -> None:
-    """To be called in a worker when it starts: it ends as soon as the process ``parent``, which started it, has ended.
+    """Called in a worker when it starts: the worker ends as soon as the process ``parent``, which started it, has ended.
 
     A parent that is killed cannot end its workers, which would wait for tasks for minutes or for ever. An interrupt from the
-    keyboard reaches all of them, but is the parent's business: it ends its workers itself.
+    keyboard reaches all of them, but workers ignore it: the parent ends them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_wait_and_leave, args=[parent], name="grip2-orphans", daemon=True).start()

@@ -1,4 +1,4 @@
-"""HTML pages: one jinja environment, the templates in ``grip2/templates``, and frames for notebooks."""
+"""Renders HTML pages from the templates in ``grip2/templates``, and puts them into frames for notebooks."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from markupsafe import Markup, escape
 
 from grip2.plain_text import short_name, visible, visible_line
 
-# Longer names are shortened on pages; files have them in full.
-LONGEST_NAME, LONGEST_LISTED = 120, 48  # alone, in a list of names
+# Longer names are shortened on pages, alone and in a list of names; files have them in full.
+LONGEST_NAME, LONGEST_LISTED = 120, 48
 
 
 def render_page(template: str, **values: Any) -> str:
-    """A template filled with values; a value that is missing raises, text from outside is escaped and made visible."""
+    """A template filled with values. A missing value raises; other text is escaped, with control characters written out."""
     return _environment().get_template(template).render(**values)
 
 
 def framed(page: str, *, height: int, title: str) -> str:
-    """A page in a frame for a notebook: neither does its style reach the notebook nor that of the notebook the page.
+    """A page in a frame for a notebook, so that the styles of page and notebook do not affect each other.
 
-    ``sandbox`` without a word forbids scripts, forms and everything else to the page. A frame does not know how high its page
-    is, so the height (pixels) is given; longer pages scroll.
+    An empty ``sandbox`` forbids the page scripts, forms and everything else. A frame does not adapt to the height of its page,
+    so the height (pixels) is given; longer pages scroll.
     """
     return (
         f'<iframe sandbox="" title="{html.escape(title)}" srcdoc="{html.escape(page)}" '
@@ -50,14 +50,14 @@ def _environment() -> jinja2.Environment:
 
 
 def page_name(name: str, longest: int = LONGEST_NAME) -> Markup:
-    """A name that keeps its direction of writing to itself; a long one is shortened, and shown whole on hovering."""
+    """A name whose direction of writing does not affect its surroundings; a long one is shortened, and whole on hovering."""
     whole, shown = visible_line(name), short_name(name, longest)
     title = "" if shown == whole else f' title="{escape(whole[:1000])}"'
     return Markup(f"<bdi{title}>{escape(shown)}</bdi>")
 
 
 def _names(names: list[str], most: int = 12) -> Markup:
-    """Names with commas between them, the first ones where there are many."""
+    """Names with commas between them; of many names the first ones."""
     listed = Markup(", ").join(page_name(name, LONGEST_LISTED) for name in list(names)[:most])
     return listed if len(names) <= most else Markup(f"{listed} and {len(names) - most} more")
 

@@ -1,7 +1,7 @@
-"""Text from outside made harmless where people read it: terminals, pages and spreadsheets.
+"""Makes text from outside harmless for terminals, pages and spreadsheets.
 
-Names of columns may hold anything. An escape sequence can move a terminal's cursor, a character that turns the direction of
-writing can disguise a name, and a spreadsheet computes a cell that begins with ``=``. Such characters are shown, not obeyed.
+Names of columns may hold anything. An escape sequence can move a terminal's cursor, a character that changes the direction of
+writing can disguise a name, and a spreadsheet computes a cell that begins with ``=``. Such characters are written out.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-# Control characters of terminals; marks that turn the direction of writing or break lines; half of a pair of code units.
+# Control characters of terminals; marks that change the direction of writing or break lines; unpaired surrogates.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _BREAKS = re.compile(r"[\t\n]")
-# Cells that begin like this are formulas to spreadsheets, also after white space.
+# Spreadsheets take cells that begin like this, perhaps after white space, for formulas.
 _FORMULA = re.compile(r"\s*[=+\-@\t\r\n]")
 
 
@@ -25,12 +25,12 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """The same, with line breaks and tabs written out too: for names."""
+    """As `visible`, with line breaks and tabs written out too: for names."""
     return _BREAKS.sub(_written_out, visible(text))
 
 
 def short_name(name: str, most: int = 60) -> str:
-    """A name on one line, with its middle left out where it is longer than ``most`` characters."""
+    """A name on one line; if it is longer than ``most`` characters, its middle is left out."""
     name = visible_line(name)
     if len(name) <= most:
         return name
@@ -39,7 +39,7 @@ def short_name(name: str, most: int = 60) -> str:
 
 
 def for_spreadsheet(text: str) -> str:
-    """The text with an apostrophe before it where a spreadsheet would take it for a formula; numbers stay as they are."""
+    """The text, with an apostrophe before it if a spreadsheet would take it for a formula; numbers stay as they are."""
     if not _FORMULA.match(text) or _is_number(text):
         return visible_line(text)
     return f"'{visible_line(text)}"

@@ -1,4 +1,4 @@
-"""Progress of a whole from the progress of its parts, what is being done, and how long the rest will take."""
+"""Progress callbacks: the progress of a whole from that of its parts, the current phase, and an estimate of the time left."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-# Called with (work done, work in all); statistics that finish at once need not call it. Returning False ends training early.
-# It may be called from other threads, but never by two at once.
+# Called with (work done, work in all); work that takes no time need not call it. Returning False ends training early. It may be
+# called from other threads, but never by two at once.
 Progress = Callable[[int, int], bool | None]
 
 
 class PhasedProgress(ABC):
-    """Progress that is also told what is being done; what a function takes as `Progress` may be one."""
+    """Progress that also gets the names of phases; it can be passed wherever a `Progress` is expected."""
 
     @abstractmethod
     def __call__(self, done: int, total: int) -> bool | None:
-        """So much of the work is done."""
+        """Report how much of the work is done."""
 
     @abstractmethod
     def phase(self, name: str, *, paced: bool = False) -> None:
-        """What begins now, as "fitting knockoffs". ``paced``: from here on the pace tells how long the rest will take."""
+        """Name the phase that begins, such as "fitting knockoffs". ``paced``: the time left can be estimated from now on."""
 
 
 def begin(progress: Progress | None, phase: str, *, paced: bool = False) -> None:
-    """Tell what begins now, where somebody wants to know."""
+    """Name the phase that begins, if ``progress`` wants names."""
     if isinstance(progress, PhasedProgress):
         progress.phase(phase, paced=paced)
 
 
 class _Within(PhasedProgress):
-    """Progress of a part: phases go to the whole, as they are."""
+    """Progress of a part; its phases are passed on to the whole."""
 
     def __init__(self, whole: Progress, report: Callable[[int, int], bool | None]) -> None:
         self._whole = whole
@@ -44,7 +44,7 @@ class _Within(PhasedProgress):
 
 
 class _AllOf(PhasedProgress):
-    """Several that want to know the same."""
+    """Passes everything on to several callbacks."""
 
     def __init__(self, every: list[Progress]) -> None:
         self._every = every
@@ -58,7 +58,7 @@ class _AllOf(PhasedProgress):
 
 
 def joined_progress(*several: Progress | None) -> Progress | None:
-    """One callback that tells all of them; None where there is none."""
+    """One callback that calls all of them; None if there are none."""
     every = [each for each in several if each is not None]
     return _AllOf(every) if len(every) > 1 else next(iter(every), None)
 
@@ -100,7 +100,7 @@ def parallel_progress(progress: Progress | None, parts: int) -> list[Progress | 
 
 
 def counted_progress(progress: Progress | None, steps: int) -> Callable[[], None]:
-    """To be called once after each of so many equal steps, by any thread."""
+    """A function to call once after each of so many equal steps, from any thread."""
     if progress is None:
         return lambda: None
     done, lock = 0, threading.Lock()
@@ -115,14 +115,14 @@ def counted_progress(progress: Progress | None, steps: int) -> Callable[[], None
 
 
 def seconds_left(elapsed: float, share_done: float) -> float | None:
-    """What is left if it goes on at the mean speed so far; None as long as that is a guess (5 s and 5 % of the work)."""
+    """Seconds left at the mean speed so far; None before 5 s have passed and 5 % are done, when it would be a guess."""
     if elapsed < 5.0 or not 0.05 <= share_done <= 1.0:
         return None
     return elapsed * (1.0 - share_done) / share_done
 
 
 def time_in_words(seconds: float) -> str:
-    """ "40 s", "3 min", "2.5 h": no more digits than such an estimate deserves.
+    """ "40 s", "3 min", "2.5 h": with few digits, as for an estimate.
 
     >>> [time_in_words(seconds) for seconds in (4, 43, 170, 5000)]
     ['5 s', '45 s', '3 min', '1.4 h']

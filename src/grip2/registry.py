@@ -1,7 +1,7 @@
-"""Classes known by name: statistics and knockoff samplers, ours and those of other packages.
+"""Registries of classes by name: statistics and knockoff samplers of this package and of others.
 
-A `Registry` is a list of entries, each of which says where its class lives. A class is imported when it is first asked for, so
-listing names stays fast. Other packages add entries by entry points in their ``pyproject.toml``::
+A `Registry` is a list of entries, each of which says where its class is defined. A class is imported when it is first asked for,
+so that listing names is fast. Other packages add entries by entry points in their ``pyproject.toml``::
 
     [project.entry-points."grip2.statistics"]
     my-statistic = "my_package.module:MyStatistic"
@@ -23,12 +23,12 @@ from grip2.spelling import nearest_name
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a class lives, and how it is described to people."""
+    """Where a class is defined, and how it is described to people."""
 
     name: str  # on the command line and in plans
     location: str  # "module:Class"
     summary: str = ""  # one line, for help texts
-    label: str = ""  # in figures and tables; the name where empty
+    label: str = ""  # in figures and tables; empty: the name
 
     @property
     def title(self) -> str:
@@ -56,7 +56,7 @@ class Registry:
         return {name: module for module, _, name in (entry.location.partition(":") for entry in self.own_entries())}
 
     def entries(self) -> dict[str, Entry]:
-        """All entries by name: ours in their order, then those of other packages, which cannot replace ours."""
+        """All entries by name: those of this package in their order, then those of others, which cannot replace them."""
         from importlib.metadata import entry_points  # takes longer to import than all of this module
 
         found = dict(self._own)
@@ -69,7 +69,7 @@ class Registry:
         return list(self.entries())
 
     def entry(self, name: str) -> Entry:
-        """The entry of a name or of a "module:Class"; an unknown name raises and suggests a neighbour."""
+        """The entry of a name or of a "module:Class"; an unknown name raises and suggests a similar one."""
         if name in self._own:
             return self._own[name]
         if name.count(":") == 1:

@@ -1,4 +1,4 @@
-"""Frozen records of what was found: `Importance` of one statistic on one knockoff draw, `SelectionResult` of a selection."""
+"""Frozen records of results: `Importance` of a statistic on one knockoff draw, and `SelectionResult` of a selection."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ from grip2.plain_text import short_name
 from grip2.result_views import ResultViews
 from grip2.symmetry import unshuffled
 
-# Of selection.json (docs/selection.schema.json); raised when a field changes its meaning or goes.
+# Of selection.json (docs/selection.schema.json); increased when a field changes its meaning or is removed.
 SCHEMA_VERSION = 1
+
+# Between the names of columns in a table; they may hold spaces and commas.
+NAMES_APART = "; "
 
 # The inside of a list of numbers in JSON: curves and surfaces have many, which stand on one line.
 _LISTED_NUMBERS = re.compile(r"(?<=\[)\s+-?\d[-+\d.eE,\s]*(?=\])")
@@ -59,8 +62,8 @@ class Surface:
 class Importance:
     """Importance of all members of every unit; larger means more important.
 
-    ``facts`` say how it came about. ``surface`` is there for statistics that average over a regularization surface,
-    ``loss_curve`` for those that train a network.
+    ``facts`` say how it was computed. Statistics that average over a regularization surface have a ``surface``, those that train
+    a network a ``loss_curve``.
     """
 
     scores: np.ndarray  # (1 + copies, units); the original first
@@ -102,14 +105,14 @@ class Importance:
         return replace(self, scores=np.where(units, mean, self.scores))
 
     def unshuffled(self, order: np.ndarray) -> Importance:
-        """The importances of shuffled members (`grip2.symmetry`), back in their own places: the original first."""
+        """The importances of shuffled members (`grip2.symmetry`) in their original order: the original first."""
         surface = self.surface
         if surface is not None:
             surface = replace(surface, activity=unshuffled(surface.activity, order))
         return replace(self, scores=unshuffled(self.scores, order), surface=surface)
 
 
-# What single values of a selection.json are; the rest is checked by the records that are made of it.
+# Types of single values of a selection.json; everything else is checked when records are made of it.
 _KINDS: dict[str, tuple[type, ...]] = {
     "fdr": (int, float),
     "offset": (int,),
@@ -133,7 +136,7 @@ class SelectionResult(ResultViews):
     """A selection, everything it was derived from, and what its guarantee rests on.
 
     Every entry is one unit: a column, or a group of columns under one name (``groups``). ``knockoff`` is the importance of the
-    strongest copy. With several knockoff draws ``W`` and the importances are means over the draws, for looking at; the
+    strongest copy. With several knockoff draws ``W`` and the importances are means over the draws, for information only: the
     selection itself comes from the averaged ``e_values``, ``threshold`` is the smallest selected e-value, and ``q_values`` are
     those of e-BH. Methods that show it or select at another fdr are in `ResultViews`.
     """
@@ -163,20 +166,16 @@ class SelectionResult(ResultViews):
     copies_limit: int | None = None  # the most that "auto" would draw from this table; None: not known
     e_values: np.ndarray | None = None  # with several draws
     frequency: np.ndarray | None = None  # with several draws: share of them that would select the unit by themselves
-    groups: Mapping[str, Sequence[str]] = field(
-        default_factory=dict
-    )  # the columns of each unit, where some have several
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the columns of each unit, if some have several
     columns: tuple[ColumnFacts, ...] = ()  # every column of the user's table, in its order
     level_contrasts: tuple[LevelContrast, ...] = ()  # of the selected categories
     effects: EffectDescription | None = None  # how the selected act, without an error guarantee; None: not described
     lasso: LassoComparison | None = None  # on the same knockoffs; None: not compared
     streamed: StreamFacts | None = None  # how a long table was read block by block; None: all of it at once
     W_draws: np.ndarray | None = None  # (draws, units) W of every draw, with several
-    fitted_fdr: float | None = None  # of the fit, where `at` has chosen another fdr
+    fitted_fdr: float | None = None  # of the fit, if `at` has chosen another fdr
     surface: Surface | None = None  # for the report; not part of the JSON
-    origin: SelectionResult | None = (
-        None  # the result of the fit, where `at` has chosen another fdr; not part of the JSON
-    )
+    origin: SelectionResult | None = None  # the result of the fit, if `at` has chosen another fdr; not part of the JSON
 
     @property
     def n_draws(self) -> int:
@@ -192,7 +191,7 @@ class SelectionResult(ResultViews):
         return [self.feature_names[j] for j in chosen[order]]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per feature, selected first, then by W."""
+        """One row per feature, selected first, then by W; ``stands_for`` names the columns of its unit, "; " between them."""
         frame = pd.DataFrame(
             {
                 "name": list(self.feature_names),
@@ -207,12 +206,11 @@ class SelectionResult(ResultViews):
             frame["e_value"] = self.e_values
         if self.frequency is not None:
             frame["frequency"] = self.frequency
-        if self.groups:
-            frame["stands_for"] = [" ".join(self.groups.get(name, [name])) for name in self.feature_names]
+        frame["stands_for"] = [NAMES_APART.join(self.groups.get(name, [name])) for name in self.feature_names]
         return frame.sort_values(["selected", "W"], ascending=False, kind="stable", ignore_index=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values only; `from_dict` brings it back."""
+        """The result in plain Python values, from which `from_dict` restores it."""
         columns: dict[str, list[Any]] = {
             "name": list(self.feature_names),
             "W": self.W.tolist(),
@@ -249,7 +247,7 @@ class SelectionResult(ResultViews):
             "details": _plain(self.facts.details),
             "knockoff_quality": _plain(asdict(self.knockoff_quality)),
             "columns": [asdict(column) for column in self.columns],
-            "level_contrasts": [asdict(contrast) for contrast in self.level_contrasts],
+            "level_contrasts": [_plain(asdict(contrast)) for contrast in self.level_contrasts],
             "effects": None if self.effects is None else _plain(asdict(self.effects)),
             "lasso": None if self.lasso is None else _plain(asdict(self.lasso)),
             "streamed": None if self.streamed is None else asdict(self.streamed),
@@ -319,10 +317,10 @@ class SelectionResult(ResultViews):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Bring back what `to_json` wrote; raises `Grip2Error` where the text is something else."""
+        """Restore what `to_json` wrote; raises `Grip2Error` if the text is something else."""
         try:
             found = cls.from_dict(json.loads(text))
-            found.to_dict()  # what cannot be written was not written by `to_json`
+            found.to_dict()  # raises if the content cannot have been written by `to_json`
             return found
         except Grip2Error:
             raise
@@ -350,7 +348,7 @@ class SelectionResult(ResultViews):
 
 
 def _plain(value: Any) -> Any:
-    """Settings as JSON can hold them."""
+    """A value in a form that JSON can hold."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""What people do with a result: look at it, draw it, write its report, select at another fdr.
+"""Methods of a result for people: show it, draw it, write its report, select at another fdr.
 
-The one place where imports go up: a method belongs to its result, but what it does needs the layers above. They are imported
-when a method is called (`tests/test_imports.py` knows this file).
+The only file whose imports go up: these methods belong to the result, but need the layers above it, which are imported when a
+method is called (`tests/test_imports.py` allows it for this file).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ResultViews:
         return write_report(self._result, Path(path), title=title)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the answer and a short table, in a frame that its styles do not reach."""
+        """The answer and a short table for a notebook, in a frame that its styles do not affect."""
         from grip2.report.notebook import result_html
 
         return result_html(self._result)

@@ -1,8 +1,8 @@
-"""A selection at another fdr, from the numbers of a fit that was made at one: nothing is fitted again.
+"""Selects at another fdr from the numbers of a fit: nothing is fitted again.
 
-Exact: what is selected, with its threshold, q-values, e-values and frequencies, is what a fit at the other fdr selects with the
-same seed and the same number of copies. Two things are not those of such a fit, and the new result says so: ``copies="auto"``
-might have chosen another number, and the description of effects is that of the features selected by the fit.
+Exact: selection, threshold, q-values, e-values and frequencies are those of a fit at the other fdr with the same seed and the
+same number of copies. Two things may differ from such a fit, and the new result says so: ``copies="auto"`` might have chosen
+another number, and the description of effects is that of the features selected by the fit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _evidence(known: SelectionResult) -> Evidence:
 
 
 def _retold(chosen: SelectionResult, decision: Decision, known: SelectionResult) -> SelectionResult:
-    """The selection with words and descriptions that fit it."""
+    """The selection with its own reason, assumptions and descriptions."""
     quality = known.knockoff_quality
     reason = reason_for(
         decision,
@@ -66,9 +66,10 @@ def _retold(chosen: SelectionResult, decision: Decision, known: SelectionResult)
         correlations=quality.unit_correlations,
         names=chosen.feature_names,
         explained=chosen.facts.explained,
+        limiting=quality.limiting,
     )
     effects = _described(chosen)
-    # What was said of an earlier choice is said anew.
+    # Sentences about the fdr of the known result are replaced by those about the chosen one.
     effects_notes = () if effects is None else _instead(effects.notes, _about_effects(known), _about_effects(chosen))
     return replace(
         chosen,
@@ -81,19 +82,19 @@ def _retold(chosen: SelectionResult, decision: Decision, known: SelectionResult)
 
 
 def _instead(sentences: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
-    """The sentences without one and with another; an empty one is none."""
+    """The sentences without ``old`` and, unless it is empty, with ``new``."""
     kept = [sentence for sentence in sentences if sentence != old]
     return (*kept, new) if new else tuple(kept)
 
 
 def _differences(chosen: SelectionResult) -> list[str]:
-    """What a fit at this fdr would have done otherwise, one sentence each."""
-    told = []
+    """Differences to a fit at this fdr, one sentence each."""
+    sentences = []
     if chosen.fitted_fdr is not None:
-        told.append(f"Thresholded anew after a fit at fdr {chosen.fitted_fdr:g}.")
+        sentences.append(f"Thresholded anew after a fit at fdr {chosen.fitted_fdr:g}.")
     automatic = _automatic(chosen)
     if automatic not in (None, chosen.copies):
-        told.append(
+        sentences.append(
             f"A fit at fdr {chosen.fdr:g} would draw {automatic} knockoff {'copy' if automatic == 1 else 'copies'} of every "
             f'feature, not {chosen.copies} (copies="auto"), and may select other features.'
         )
@@ -101,12 +102,12 @@ def _differences(chosen: SelectionResult) -> list[str]:
     if new:
         more = f" and {len(new) - SHOWN_NAMES} more" if len(new) > SHOWN_NAMES else ""
         names = ", ".join(map(short_name, new[:SHOWN_NAMES])) + more
-        told.append(f"Selected, but not described, as a fit at fdr {chosen.fdr:g} would: {names}.")
-    return told
+        sentences.append(f"Selected, but not described, as a fit at fdr {chosen.fdr:g} would: {names}.")
+    return sentences
 
 
 def _automatic(chosen: SelectionResult) -> int | None:
-    """The copies that a fit at this fdr would draw, where it chooses them; None: they were given, or it is not known."""
+    """The copies that a fit at this fdr would choose; None: the number was given, or it is not known."""
     if chosen.settings.get("copies") != AUTOMATIC or chosen.copies_limit is None:
         return None
     return automatic_copies(chosen.fdr, chosen.copies_limit, len(chosen.W), chosen.n_draws)

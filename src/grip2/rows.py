@@ -1,4 +1,4 @@
-"""Repeated rows: the guarantee needs independent ones, and rows that occur twice destroy it without any other sign.
+"""Finds repeated rows: the guarantee needs independent rows, and repeated ones destroy it without any other sign.
 
 Knockoffs are drawn row by row, so a repeated row repeats X and y, noise included, but not the knockoffs: originals of null
 features then look more important than their knockoffs. Two searches, neither of which looks at the response:
@@ -9,7 +9,9 @@ features then look more important than their knockoffs. Two searches, neither of
   these numbers over all columns is what chance allows.
 - **Near repeats**: rows that agree up to rounding or noise. Distances d_1 < d_2 < ... from a row to its neighbours obey a law
   that holds for any density: ``(d_1 / d_k)^D`` is the smallest of k - 1 uniform random numbers, with D the dimension of the
-  data (Facco et al., 2017). A row whose nearest neighbour is far closer than that belongs to a repeat.
+  data (Facco et al., 2017). A row whose nearest neighbour is far closer than that may belong to a repeat. It does if the two
+  agree in every column: in a continuous one they differ by little beside what neighbours further away differ by, and of a
+  column with few values, as designed experiments have them, they hold the same one.
 """
 
 from __future__ import annotations
@@ -22,16 +24,16 @@ from grip2._random import generator_from, stream
 from grip2.errors import Grip2Error
 from grip2.standardise import standardise
 
-# Pairs of repeated rows, as a share of all rows, from which they are refused. False discoveries at fdr 0.1 and 0.2 (normal
+# Pairs of repeated rows, as a share of all rows, from which on tables are refused. False discoveries at fdr 0.1 and 0.2 (normal
 # columns, `benchmarks/repeated_rows.py`, standard errors 0.015 and 0.02): 0.07 and 0.19 without repeats, 0.09 and 0.18 with
 # 1 %, 0.11 and 0.20 with 2 %, 0.08 and 0.21 with 5 %, 0.10 and 0.21 with 9 %, 0.11 and 0.25 with 17 %, 0.18 and 0.31 with
-# 29 %. Below 17 % these figures show no clear harm; 3 % is a cautious choice that lets tables pass that hold about 2 % (gene
-# expression, flights).
+# 29 %. Below 17 % these figures show no clear harm; 3 % is a cautious choice that accepts tables with about 2 % (gene expression,
+# flights).
 HARMFUL_SHARE = 0.03
-# Up to this share of the rows, exact repeats are left out with a notice; more of them are for the user to explain.
+# Up to this share of the rows, exact repeats are left out with a notice; with more of them the user has to decide.
 REMOVABLE_SHARE = 0.2
-# Exact repeats are natural up to this multiple of what chance allows: columns depend on each other. Of 24 public tables the one
-# with most, 85 ordinal columns, has 3.9 times as many.
+# Exact repeats are natural up to this multiple of what chance allows, because columns depend on each other. Of 24 public tables
+# the one with the most, with 85 ordinal columns, has 3.9 times as many.
 _NATURAL = 6.0
 _COLUMNS_LEFT_OUT = 100  # of wide tables, drawn at random
 # Neighbours are looked for from so many rows, in so many columns and among so many rows at most, all drawn at random.
@@ -40,7 +42,13 @@ _NEIGHBOURS = (2, 4, 8, 16, 32)  # d_1 is compared with each of these: a row may
 # A row is near another if its nearest neighbour is closer than all but this share of rows would have it.
 _TOO_NEAR = 1e-3
 _NEAR_RATIO = 0.25  # and closer than this fraction of the distance compared with,
-_NEAR_DIFFERENCE = 0.3  # and no column of the two differs by more standard deviations than this
+# and the two differ in no continuous column by more than this fraction of what neighbours further away differ by there (root
+# mean square). Copies with noise of 5 % of a standard deviation differ by less in five or more columns of 1,000 rows.
+_NEAR_DIFFERENCE = 0.3
+# In every other column they hold the same value, or one differs from it by no more standard deviations than this and is no value
+# that recurs: days 3 and 7 of an experiment are different days, however close. A value recurs if it is that of this share of
+# the rows, at least of the first and at most of the second number below.
+_OTHER_DIFFERENCE, _RECURS, _RECURS_ROWS = 0.2, 0.01, (3, 20)
 _NEAR_COMPARISONS, _BLOCK_ENTRIES = 50_000_000, 20_000_000
 _KEY_ENTRIES = 2_000_000
 
@@ -54,12 +62,13 @@ class RepeatedRows:
     natural: float  # pairs that chance allows
     n_rows: int
     examples: tuple[tuple[int, ...], ...]  # numbers of rows, from 0
+    difference: float = 0.0  # the largest of a column between the rows of an example, in standard deviations
 
     @property
     def harmful(self) -> bool:
         """Does the false discovery rate suffer?"""
         surplus = self.pairs - self.natural
-        return self.pairs > _NATURAL * self.natural and surplus >= max(2.0, HARMFUL_SHARE * self.n_rows)
+        return self.pairs > _NATURAL * self.natural and surplus >= many_pairs(self.n_rows)
 
 
 def check_rows(X: np.ndarray, who: str) -> RepeatedRows:
@@ -77,9 +86,9 @@ def check_rows(X: np.ndarray, who: str) -> RepeatedRows:
 
 
 def check_repeats_of_sample(keys: np.ndarray, sample: np.ndarray, who: str) -> None:
-    """`check_rows` of a table of which only the `row_keys` of all rows, and a random sample of rows, are known.
+    """`check_rows` for a table of which only the `row_keys` of all rows, and a random sample of rows, are known.
 
-    How many repeats chance allows is told from the sample: among all rows as many times more as there are pairs of rows.
+    The number of repeats that chance allows is that of the sample, multiplied as the number of pairs of rows is.
     """
     near = near_repeats(sample)
     if near.harmful:
@@ -97,7 +106,7 @@ def check_repeats_of_sample(keys: np.ndarray, sample: np.ndarray, who: str) -> N
 def without_repeats(X: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The numbers of the rows that are left when exact repeats of rows, the response included, are left out.
 
-    None where repeats do no harm, or where they are so many that the user should say what they are: `check_rows` refuses those.
+    None if repeats do no harm, or if there are so many that the user should decide: `check_rows` refuses such tables.
     """
     if not exact_repeats(X).harmful:
         return None
@@ -114,6 +123,8 @@ def _message(found: RepeatedRows, who: str) -> str:
         if found.exact
         else f"about {found.pairs:,} pairs of rows that are equal up to rounding or small noise"
     )
+    if not found.exact:
+        shown += f"; these differ by at most {found.difference:.2g} standard deviations in every column"
     return (
         f"{who}: rows must be independent of each other, got {what}, among {found.n_rows:,} rows (counted from 1: {shown}). "
         "Repeated rows look like discoveries, and the false discovery rate is lost. Remove the repeats, or, if rows belong "
@@ -145,12 +156,12 @@ def _examples(order: np.ndarray, sizes: np.ndarray) -> tuple[tuple[int, ...], ..
 
 
 def many_pairs(n_rows: int) -> float:
-    """So many pairs of equal rows may do harm."""
+    """The number of pairs of equal rows from which on they may do harm."""
     return max(2.0, HARMFUL_SHARE * n_rows)
 
 
 def row_keys(X: np.ndarray) -> np.ndarray:
-    """(n,) 64-bit numbers that are equal for equal rows, and by a negligible chance for two others; some rows at a time.
+    """(n,) 64-bit numbers that are equal for equal rows, and for other rows with a negligible probability only.
 
     NaN equals NaN, and 0 equals -0.
     """
@@ -162,7 +173,7 @@ def row_keys(X: np.ndarray) -> np.ndarray:
         values = X[start : start + step].astype(np.float64) + 0.0
         values[np.isnan(values)] = np.nan
         bits = values.view(np.uint64)
-        # Multiplied, mixed and multiplied again: a sum of multiples alone would be the same for some rows that differ.
+        # Multiplied, mixed and multiplied again: sums of multiples alone would be equal for some rows that differ.
         bits = bits * factors[0]
         bits ^= bits >> np.uint64(32)
         bits *= factors[1]
@@ -187,7 +198,7 @@ def _hashed(X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
 
 
 def _equal_pairs(keys: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Number of pairs of equal keys, the order that sorts them, and sizes of the groups of equal ones."""
+    """The number of pairs of equal keys, the order that sorts the keys, and the sizes of the groups of equal ones."""
     order = np.argsort(keys, kind="stable")
     first = np.flatnonzero(np.concatenate([[True], np.diff(keys[order]) != 0]))
     sizes = np.diff(np.concatenate([first, [len(keys)]]))
@@ -195,7 +206,7 @@ def _equal_pairs(keys: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
 
 
 def near_repeats(X: np.ndarray) -> RepeatedRows:
-    """Rows that are all but equal in the continuous columns; exact repeats do not count."""
+    """Rows that are nearly equal in the continuous columns; exact repeats do not count."""
     rng = stream(generator_from(0), "near repeats")
     n_rows, row_indices = len(X), np.arange(len(X))
     if n_rows > _NEAR_ROWS:
@@ -209,29 +220,69 @@ def near_repeats(X: np.ndarray) -> RepeatedRows:
         columns = np.sort(rng.choice(columns, _NEAR_COLUMNS, replace=False))
     Z = standardise(X[:, columns].astype(float))
     queries = np.sort(rng.permutation(len(Z))[: min(_NEAR_QUERIES, _NEAR_COMPARISONS // len(Z))])
-    distances, nearest = _neighbours(Z, queries, _NEIGHBOURS[-1])
-    scale = np.nanstd(X, axis=0, dtype=float)
-    near = _too_near(distances)
-    for i in np.flatnonzero(near):
-        near[i] = _agree(X, queries[i], nearest[i], scale)
-    if not near.any():
-        return none
-    examples = tuple(
-        tuple(sorted((int(row_indices[queries[i]]), int(row_indices[nearest[i]])))) for i in np.flatnonzero(near)[:6]
+    distances, neighbours = _neighbours(Z, queries, _NEIGHBOURS[-1])
+    agreement = _Agreement.of(X)
+    found = [
+        (int(queries[i]), int(neighbours[i, 0]))
+        for i in np.flatnonzero(_too_near(distances))
+        if agreement.holds(queries[i], neighbours[i])
+    ]
+    examples = tuple(dict.fromkeys((min(pair), max(pair)) for pair in found[:6]))[:3]
+    return RepeatedRows(
+        False,
+        round(len(found) / len(queries) * n_rows / 2),
+        0.0,
+        n_rows,
+        tuple((int(row_indices[one]), int(row_indices[other])) for one, other in examples),
+        max((agreement.difference(one, other) for one, other in examples), default=0.0),
     )
-    return RepeatedRows(False, round(float(near.mean()) * n_rows / 2), 0.0, n_rows, tuple(dict.fromkeys(examples))[:3])
 
 
-def _agree(X: np.ndarray, one: int, other: int, scale: np.ndarray) -> bool:
-    """Is the difference of two rows small in all columns? Missing values agree with each other only."""
-    a, b = X[one], X[other]
-    absent = np.isnan(a)
-    same_absent = np.array_equal(absent, np.isnan(b))
-    return bool(same_absent and np.all(np.abs(a - b)[~absent] <= _NEAR_DIFFERENCE * scale[~absent]))
+@dataclass(frozen=True, eq=False)
+class _Agreement:
+    """When two rows agree in every column; missing values agree with each other only."""
+
+    X: np.ndarray
+    scale: np.ndarray  # (p,) standard deviations
+    continuous: np.ndarray  # (p,) which columns are
+    recurring: tuple[np.ndarray, ...]  # of every column that is not, the values that recur
+
+    @classmethod
+    def of(cls, X: np.ndarray) -> _Agreement:
+        fewest, most = _RECURS_ROWS
+        often = min(max(fewest, _RECURS * len(X)), most)
+        continuous, recurring = np.empty(X.shape[1], dtype=bool), []
+        for j, column in enumerate(X.T):
+            continuous[j] = _continuous(column)
+            if not continuous[j]:
+                values, counts = np.unique(column, return_counts=True)
+                recurring.append(values[counts >= often])
+        return cls(X, np.nanstd(X, axis=0, dtype=float), continuous, tuple(recurring))
+
+    def holds(self, one: int, neighbours: np.ndarray) -> bool:
+        """Does a row agree with the nearest of its neighbours, judged by the further half of them?"""
+        a, b, further = (
+            self.X[rows].astype(float) for rows in (one, neighbours[0], neighbours[len(neighbours) // 2 :])
+        )
+        differ = np.abs(a - b)[self.continuous]
+        usual = np.sqrt(np.mean((further[:, self.continuous] - a[self.continuous]) ** 2, axis=0))
+        return bool(np.all(differ <= _NEAR_DIFFERENCE * usual)) and self._others_agree(a, b)
+
+    def _others_agree(self, a: np.ndarray, b: np.ndarray) -> bool:
+        a, b, scale = a[~self.continuous], b[~self.continuous], self.scale[~self.continuous]
+        differ = ~((a == b) | (np.isnan(a) & np.isnan(b)))
+        if not np.all(np.abs(a - b)[differ] <= _OTHER_DIFFERENCE * scale[differ]):  # NaN is not
+            return False
+        return not any(np.isin([a[j], b[j]], self.recurring[j]).all() for j in np.flatnonzero(differ))
+
+    def difference(self, one: int, other: int) -> float:
+        """The largest of all columns, in standard deviations."""
+        differ = np.abs(self.X[one].astype(float) - self.X[other].astype(float))
+        return float(np.nanmax(differ / np.where(self.scale > 0, self.scale, np.inf)))
 
 
 def _continuous(column: np.ndarray) -> bool:
-    """No value is missing, there are at least 50 of them, and none is that of more than one row in twenty."""
+    """Is a column continuous: no value missing, at least 50 different ones, none of them in more than one row in twenty?"""
     if np.isnan(column).any():
         return False
     counts = np.unique(column, return_counts=True)[1]
@@ -239,11 +290,11 @@ def _continuous(column: np.ndarray) -> bool:
 
 
 def _neighbours(Z: np.ndarray, queries: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """(queries, count) distances to the nearest other rows, ascending and without those at distance 0, and the nearest row."""
+    """(queries, count) distances to the nearest other rows, ascending and without those at distance 0, and these rows."""
     rounded = Z.astype(np.float32)
     squares = (rounded**2).sum(axis=1)
     distances = np.empty((len(queries), count))
-    nearest = np.empty(len(queries), dtype=np.intp)
+    nearest = np.empty((len(queries), count), dtype=np.intp)
     step = max(1, _BLOCK_ENTRIES // len(Z))
     wanted = min(len(Z) - 1, 2 * count)
     for start in range(0, len(queries), step):
@@ -251,31 +302,31 @@ def _neighbours(Z: np.ndarray, queries: np.ndarray, count: int) -> tuple[np.ndar
         rough = squares - 2 * (rounded[some] @ rounded.T)
         rough[np.arange(len(some)), some] = np.inf
         close = np.argpartition(rough, wanted - 1, axis=1)[:, :wanted]
-        # Again, from differences: the rough distances of rows that nearly agree are rounding error.
+        # Computed again from differences: the rough distances of rows that nearly agree are rounding error.
         exact = np.sqrt(((Z[some][:, None] - Z[close]) ** 2).sum(axis=2))
         exact[exact == 0] = np.inf
         order = np.argsort(exact, axis=1)[:, :count]
         distances[start : start + step] = np.take_along_axis(exact, order, axis=1)
-        nearest[start : start + step] = np.take_along_axis(close, order[:, :1], axis=1)[:, 0]
+        nearest[start : start + step] = np.take_along_axis(close, order, axis=1)
     return distances, nearest
 
 
 def _too_near(distances: np.ndarray) -> np.ndarray:
-    """Which rows have a neighbour that is closer than the law of distances has it, for some number of neighbours.
+    """Which rows have a neighbour that is closer than the law of distances allows, for some number of neighbours.
 
     The dimension is estimated from neighbours that are not repeats, as long as no row occurs more than 16 times: the ratio of
-    d_16 to d_32, to the power of the dimension, has a beta distribution with median 1/2. Rows that many others equal in all
-    continuous columns lack so many neighbours at other distances, and say nothing.
+    d_16 to d_32, to the power of the dimension, has a beta distribution with median 1/2. Rows that equal many others in all
+    continuous columns have too few neighbours at other distances, and are not judged.
     """
     last = _NEIGHBOURS[-1]
     near = np.zeros(len(distances), dtype=bool)
-    told = np.flatnonzero(np.isfinite(distances[:, last - 1]))
-    if not len(told):
+    judged = np.flatnonzero(np.isfinite(distances[:, last - 1]))
+    if not len(judged):
         return near
-    known = distances[told]
+    known = distances[judged]
     ratio = float(np.median(known[:, last // 2 - 1] / known[:, last - 1]))
     dimension = np.log(0.5) / np.log(min(ratio, 1 - 1e-9)) if ratio > 0 else 0.0
     for k in _NEIGHBOURS:
         limit = (_TOO_NEAR / (k - 1)) ** (1 / max(dimension, 1e-9))
-        near[told] |= known[:, 0] < min(limit, _NEAR_RATIO) * known[:, k - 1]
+        near[judged] |= known[:, 0] < min(limit, _NEAR_RATIO) * known[:, k - 1]
     return near

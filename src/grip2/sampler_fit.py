@@ -1,4 +1,4 @@
-"""Fitting the sampler of a selector, and settling how many copies it will draw."""
+"""Fits the sampler of a selector, and decides how many copies it will draw."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grip2._random import generator_from, stream
 from grip2.copies import AUTOMATIC, CopiesChoice, ImpossibleRequestWarning, choose_copies, why_impossible
+from grip2.draws import OneRowEach
 from grip2.errors import Grip2Error
 from grip2.knockoffs import KnockoffSampler
 from grip2.progress import Progress, split_progress
@@ -19,16 +21,16 @@ from grip2.user_warnings import warn_user
 
 
 class AskedFor(NamedTuple):
-    """What decides how many copies are drawn, as the selector was given it."""
+    """The parameters of the selector that decide how many copies are drawn."""
 
     copies: int | str
     fdr: float
     offset: int
     n_draws: int
-    who: str  # whose warnings these are
+    who: str  # the name that begins warnings
 
     def check(self, sampler: KnockoffSampler, table: PreparedTable) -> None:
-        """Can the sampler draw so many copies, of such units?"""
+        """Raise if the sampler cannot draw that many copies, or not of these units."""
         units = table.units.units
         groups = None if units.all_single else units
         if groups is not None or self.copies not in (1, AUTOMATIC):
@@ -50,10 +52,14 @@ def fit_sampler(
     asked: AskedFor,
     *,
     n_rows: int,
+    one_row_each: OneRowEach | None = None,
     progress: Progress | None,
     executor: Executor | None,
 ) -> CopiesChoice:
-    """Fit the sampler to the units of the table, of which a ``long`` one has ``n_rows``; how many copies it will draw."""
+    """Fit the sampler to the units of the table, of which a ``long`` one has ``n_rows``; how many copies it will draw.
+
+    Knockoffs are judged on ``one_row_each`` of the clusters, chosen at random: always the same for one table.
+    """
     asked.check(sampler, table)
     choose = partial(
         choose_copies,
@@ -73,6 +79,7 @@ def fit_sampler(
         **_given(
             groups=None if units.all_single else units,
             categories=table.categories or None,
+            one_of_each=_rows_to_judge(one_row_each) if sampler.judges else None,
             progress=of_fit if sampler.reports_progress else None,
         ),
     )
@@ -81,13 +88,19 @@ def fit_sampler(
     return choose(possible=partial(_can_draw, sampler))
 
 
+def _rows_to_judge(one_row_each: OneRowEach | None) -> np.ndarray | None:
+    if one_row_each is None:
+        return None
+    return one_row_each.choose(stream(generator_from(0), "rows of clusters to judge knockoffs on"))
+
+
 def _given(**arguments: Any) -> dict[str, Any]:
-    """The arguments that are not None, so that samplers of users that know nothing of groups can be fitted."""
+    """The arguments that are not None, so that samplers of users need not take groups, categories and progress."""
     return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _can_draw(sampler: KnockoffSampler, copies: int) -> bool:
-    """Does a fitted sampler have an S for so many copies?"""
+    """Does a fitted sampler have an S for this number of copies?"""
     try:
         sampler.s_for(copies)
     except Grip2Error:

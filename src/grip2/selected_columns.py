@@ -1,4 +1,4 @@
-"""What a fitted selector passes on: the columns of the selected units, and what happens where there are none."""
+"""Passes on the columns of the selected units of a fitted selector, and decides what happens if there are none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grip2.user_warnings import warn_user
 
 
 class SelectedColumns(SelectorMixin):
-    """scikit-learn's ``get_support`` and ``transform``, from a result and the table that it was found in."""
+    """scikit-learn's ``get_support`` and ``transform``, from a result and its table."""
 
     result_: SelectionResult
     table_: PreparedTable
@@ -34,9 +34,9 @@ class SelectedColumns(SelectorMixin):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The selected columns of ``X``, with their names and types where ``set_output`` asks for frames of its library.
+        """The selected columns of ``X``, with their names and types if ``set_output`` asks for frames of its library.
 
-        Where nothing is selected, ``empty`` says what happens.
+        If nothing is selected, the parameter ``empty`` decides what happens.
         """
         self._check_not_empty()
         wanted = _get_output_config("transform", estimator=self)["dense"]
@@ -48,8 +48,10 @@ class SelectedColumns(SelectorMixin):
                     return chosen
             return super().transform(X)
         except ValueError as error:  # scikit-learn's complaints about the columns
-            told = f"{type(self).__name__}: {str(error).strip()} Pass the table that fit has seen, or new rows of it."
-            raise Grip2Error(told) from None
+            who = type(self).__name__
+            raise Grip2Error(
+                f"{who}: {str(error).strip()} Pass the table that fit has seen, or new rows of it."
+            ) from None
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)

@@ -1,4 +1,4 @@
-"""The table and response that a selector was given, checked and prepared; of a long table, a sample of its rows."""
+"""Checks and prepares the table and the response that a selector is given; of a long table, a sample of its rows."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from grip2.tables.checked import checked_input, independent_rows, refuse_undrawn
 
 @dataclass(frozen=True, eq=False)
 class SelectionInput:
-    """What is selected from."""
+    """The prepared data of a selection."""
 
     table: PreparedTable  # of a long table, a sample of its rows
     response: Response  # of all rows
-    one_row_each: OneRowEach | None  # where rows belong together
-    long: LongTable | None  # where the table is read block by block
+    one_row_each: OneRowEach | None  # the clusters, if rows come in clusters
+    long: LongTable | None  # the whole table, if it is read block by block
 
     @property
     def response_of_table(self) -> Response:
-        """Of the rows of ``table``."""
+        """The response of the rows of ``table``."""
         return self.response if self.long is None else self.response.take(self.long.rows)
 
 
 class Reading(NamedTuple):
-    """How a table and its response are to be read, as the selector was given it."""
+    """The parameters of the selector that decide how a table and its response are read."""
 
     roles: Mapping[str, str] | None
     groups: Groups | None

@@ -1,4 +1,4 @@
-"""The record of a selection: what was drawn and decided, in typed fields, with its reasons and assumptions in words."""
+"""Makes the record of a selection: what was drawn and decided, with reasons and assumptions in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from grip2.copies import CopiesChoice
 from grip2.decision import Decision, Evidence
-from grip2.draws import Drawn
+from grip2.draws import Drawn, OneRowEach
 from grip2.explain import assumptions_behind, reason_for
 from grip2.facts import KnockoffQuality
 from grip2.knockoff_quality import knockoff_quality
@@ -27,22 +27,36 @@ _REPORTED_PACKAGES = ("grip2", "jax", "numpy", "scipy", "scikit-learn")
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What a fit leaves: the table, the models that were fitted to it, and what was drawn."""
+    """The outcome of a fit: the table, the models that were fitted to it, and the draws."""
 
     drawn: Drawn
     table: PreparedTable
-    response: Response  # of the rows that were scored, rows that a sampler added included
+    response: Response  # of the rows that were scored, including rows that the sampler added
     response_of_table: Response  # of the rows of ``table``
     statistic: Statistic
     sampler: KnockoffSampler
     copies: CopiesChoice
     n_rows: int  # given by the user
-    n_clusters: int  # of rows that belong together; 0: all are independent
+    one_row_each: OneRowEach | None  # where rows belong together
 
     @property
     def n_added(self) -> int:
         """Rows that the sampler added."""
         return len(self.response) - self.n_rows
+
+    @property
+    def n_clusters(self) -> int:
+        """Of rows that belong together; 0: all are independent."""
+        return 0 if self.one_row_each is None else len(self.one_row_each)
+
+    def describe_response(self) -> str:
+        """The response, and where rows belong together how many of them a draw uses."""
+        told = self.response.describe()
+        if self.one_row_each is None:
+            return told
+        used = f"{self.n_clusters:,} of {self.n_rows:,} rows, one of each cluster, in every draw"
+        holds = self.response.describe_part(self.one_row_each.expected)
+        return f"{told}; {used}, with {holds}" if holds else f"{told}; {used}"
 
     def knockoff_quality(self) -> KnockoffQuality:
         return knockoff_quality(
@@ -50,7 +64,6 @@ class Fit:
             self.copies.copies,
             units=self.table.units.units,
             names=self.table.units.names,
-            judged=not self.n_clusters,
             lines_only=self.statistic.lines_only,
             explained=self.drawn.importances[0].facts.explained,
         )
@@ -91,7 +104,7 @@ def selection_record(
         knockoff_quality=quality,
         settings=settings,
         task=fit.response.task,
-        response=fit.response.describe(),
+        response=fit.describe_response(),
         n_rows=fit.n_rows,
         seed=seed,
         versions={name: importlib.metadata.version(name) for name in _REPORTED_PACKAGES},
@@ -122,4 +135,5 @@ def _reason(fit: Fit, decision: Decision, quality: KnockoffQuality, *, fdr: floa
         correlations=quality.unit_correlations,
         names=fit.table.units.names,
         explained=fit.drawn.importances[0].facts.explained,
+        limiting=quality.limiting,
     )

@@ -1,4 +1,4 @@
-"""`KnockoffSelector`: from a table to a selection, as a scikit-learn feature selector. Wiring only."""
+"""`KnockoffSelector`: a scikit-learn feature selector that wires table, sampler, statistic and filter together."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from joblib import cpu_count
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
 from grip2._random import RandomState, generator_from
@@ -36,10 +37,16 @@ from grip2.statistics.base import Statistic
 from grip2.statistics.registry import STATISTICS
 from grip2.streaming.long_table import LongTable
 
-# The sampler where none is named.
-DEFAULT_KNOCKOFFS = "auto"
-# Time that parts of a fit take, where fitting knockoffs takes 1,000: a rough guess, for the progress bar.
+DEFAULT_KNOCKOFFS = "auto"  # the name of the default sampler
+# Time of the parts of a fit, relative to each other: a rough guess, for the progress bar.
 KNOCKOFFS_TIME, DESCRIPTION_TIME = 1_000, 300
+
+
+# What `fit` makes, and is asked for without it.
+FITTED = (
+    "result_", "W_", "q_values_", "threshold_", "table_", "units_", "sampler_", "response_", "one_row_each_", "n_rows_",
+    "statistic_",
+)  # fmt: skip
 
 
 class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
@@ -176,6 +183,17 @@ class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
         self.describe = describe
         self.empty = empty
 
+    if not TYPE_CHECKING:  # which would take any attribute for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for what is not there: a result is there after ``fit``. `NotFittedError` is an `AttributeError`."""
+            if name in FITTED and "result_" not in vars(self):
+                who = type(self).__name__
+                raise NotFittedError(
+                    f"{who}: {name} is there after fit, and this selector is not fitted; call fit(X, y) first."
+                )
+            return super().__getattribute__(name)
+
     @with_callbacks
     def fit(
         self,
@@ -222,6 +240,7 @@ class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
             long,
             AskedFor(self.copies, self.fdr, self.offset, int(self.n_draws), who),
             n_rows=self.n_rows_ if long is not None else len(X),
+            one_row_each=rows,
             progress=of_knockoffs,
             executor=executor,
         )
@@ -232,8 +251,8 @@ class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
         self.result_ = self._result(drawn, statistic, sampler, response, rows, copies, began)
         if long is not None:
             read = long.facts()
-            told = (*self.result_.assumptions, read.sentence())
-            self.result_ = replace(self.result_, streamed=read, assumptions=told)
+            assumptions = (*self.result_.assumptions, read.sentence())
+            self.result_ = replace(self.result_, streamed=read, assumptions=assumptions)
         if self.describe:
             begin(progress, "describing the selected features")
             effects = self._effects(response if long is None else self.response_, rows, rng, of_description)
@@ -261,7 +280,9 @@ class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
         progress: Progress | None,
     ) -> Drawn:
         """Importances of all members in every draw; of a long table, block by block."""
-        apart = copy.deepcopy(rng)  # what is scored beside the statistic must not move its random numbers
+        apart = copy.deepcopy(
+            rng
+        )  # scoring the lasso beside the statistic must not change the random numbers of the draws
         shared: dict[str, Any] = {
             "units": self.units_.units,
             "copies": copies,
@@ -289,8 +310,7 @@ class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
         self, response: Response, rows: OneRowEach | None, rng: np.random.Generator, progress: Progress | None
     ) -> EffectDescription:
         """How the selected features act."""
-        # Imports Numba and JAX, which nobody should wait for before a fit.
-        from grip2.describe import describe_effects
+        from grip2.describe import describe_effects  # here, because importing Numba and JAX takes seconds
 
         return describe_effects(
             self.table_,
@@ -319,27 +339,27 @@ class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
         return tags
 
     def _sampler_class(self) -> type[KnockoffSampler]:
-        """The class of the sampler; before ``fit`` has checked it, of whatever was given for one."""
+        """The class of the sampler; before ``fit`` has checked it, of whatever was given."""
         if self.knockoffs is None or isinstance(self.knockoffs, str):
             named: type[KnockoffSampler] = SAMPLERS.load(self.knockoffs or DEFAULT_KNOCKOFFS)
             return named
         return type(self.knockoffs)
 
     def _sampler(self) -> KnockoffSampler:
-        """A sampler to be fitted: a copy of the one given, or a new one of the name given."""
+        """An unfitted sampler: a copy of the given one, or a new one of the given name."""
         if self.knockoffs is None or isinstance(self.knockoffs, str):
             return self._sampler_class()()
         copied: KnockoffSampler = clone(self.knockoffs)
         return copied
 
     def _statistic(self) -> Statistic:
-        """The statistic given, or a new one of the name given."""
+        """The given statistic, or a new one of the given name."""
         if isinstance(self.statistic, str):
             named: Statistic = STATISTICS.create(self.statistic)
             return named
         if self.statistic is not None:
             return self.statistic
-        from grip2.statistics.staged import Staged  # imports JAX and Numba, which nobody should wait for before a fit
+        from grip2.statistics.staged import Staged  # here, because importing Numba and JAX takes seconds
 
         return Staged()
 
@@ -363,7 +383,7 @@ class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
             sampler=sampler,
             copies=choice,
             n_rows=int(self.n_rows_),
-            n_clusters=0 if rows is None else len(rows),
+            one_row_each=rows,
         )
         return selection_record(
             fit,
@@ -385,7 +405,7 @@ class KnockoffSelector(CallbackSupport, SelectedColumns, BaseEstimator):
         }
 
     def _call(self) -> str:
-        """The selector as Python writes it, with what differs from the defaults; without what changes no numbers."""
+        """The selector as Python code, with parameters that differ from the defaults and may change numbers."""
         seed = self.random_state if isinstance(self.random_state, numbers.Integral) else None
         plain = clone(self).set_params(n_jobs=None, describe=True, random_state=seed)
         return " ".join(repr(plain).split())
@@ -399,11 +419,11 @@ def select(
 
 
 def _finish(part: Progress | None) -> None:
-    """Report a part of the work as done, also where those who did it have reported nothing."""
+    """Report a part of the work as done, even if it has reported nothing itself."""
     if part is not None:
         part(1, 1)
 
 
 def _short(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without their long arrays, which belong to the data, not to the choices made."""
+    """Settings without long arrays, which are data and not choices."""
     return {name: value for name, value in settings.items() if np.ndim(value) == 0 or np.size(value) <= 20}

@@ -1,4 +1,4 @@
-"""Checks of the parameters of `KnockoffSelector`: every message names the parameter, what must hold and what was got."""
+"""Checks the parameters of `KnockoffSelector`: every message names the parameter, what must hold and what was got."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from grip2.registry import Registry
 from grip2.statistics.base import Statistic
 from grip2.statistics.registry import STATISTICS
 
-# What `transform` does where nothing is selected.
+# What `transform` does if nothing is selected.
 WARN, ERROR, KEEP_ALL = "warn", "error", "keep_all"
 
 
 def check_parameters(given: Mapping[str, Any], who: str) -> None:
-    """Raise where a parameter, by its name, cannot be used; ``who`` begins the message."""
+    """Raise if a parameter, given by its name, cannot be used; ``who`` begins the message."""
     try:
         check_fdr(given["fdr"])
     except ValueError as error:
@@ -51,7 +51,7 @@ def check_parameters(given: Mapping[str, Any], who: str) -> None:
 
 
 def check_part(part: Any, name: str, base: type, names: Registry, example: str, who: str) -> None:
-    """Refuse what is neither an object of a class, nor a registered name, nor None."""
+    """Refuse a part that is neither an object of the class ``base``, nor a registered name, nor None."""
     if part is None or isinstance(part, base):
         return
     if isinstance(part, str):

@@ -1,7 +1,7 @@
-"""Settings by name: from the words of a command line or a plan to the parameters of a statistic or a sampler.
+"""Sets parameters of statistics and samplers by name, for the command line and for plans.
 
-Names may be dotted where one statistic holds another: ``network.steps``. Values are numbers, texts, true or false, none, or
-pairs such as ``[0.001, 0.1]``; for a parameter that holds another statistic, its name.
+Names are dotted if one statistic holds another: ``network.steps``. Values are numbers, texts, true or false, none, or pairs such
+as ``[0.001, 0.1]``; for a parameter that holds another statistic, its name.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def parse_settings(words: Iterable[str]) -> dict[str, Any]:
 def with_settings(
     configured: Configured, settings: Mapping[str, Any], *, create: Callable[[str], Any] | None = None
 ) -> Configured:
-    """A clone with settings changed by name; an unknown name raises and suggests a neighbour.
+    """A clone with settings changed by name; an unknown name raises and suggests a similar one.
 
-    ``create`` makes what a parameter holds from its name, where that is another statistic. Whole parts are replaced before
-    parts of them are changed: ``{"network": "grip1", "network.steps": 500}`` changes the steps of the new network.
+    ``create`` makes a statistic that a parameter holds from its name. Whole statistics are replaced before their settings are
+    changed: ``{"network": "grip1", "network.steps": 500}`` changes the steps of the new network.
     """
     changed: Configured = clone(configured)
     for path in sorted(settings, key=lambda name: name.count(".")):
@@ -64,7 +64,7 @@ def _set(owner: Any, path: str, whole: str, value: Any, create: Callable[[str], 
 
 
 def places_of(statistic: BaseEstimator, name: str) -> list[str]:
-    """Dotted names under which a statistic, or else those it holds, have a setting; empty where none has it."""
+    """Dotted names under which a statistic or, if it does not, those that it holds have a setting; empty if none has it."""
     first, _, rest = name.partition(".")
     held = dict(held_by(statistic))
     if first in statistic.get_params(deep=False):
@@ -75,13 +75,14 @@ def places_of(statistic: BaseEstimator, name: str) -> list[str]:
 
 
 def held_by(statistic: BaseEstimator) -> Iterator[tuple[str, BaseEstimator]]:
+    """The parameters of a statistic that are statistics or models themselves, with their names."""
     for name, value in statistic.get_params(deep=False).items():
         if isinstance(value, BaseEstimator):
             yield name, value
 
 
 def _unknown(owner: Any, name: str, known: Mapping[str, Any]) -> str:
-    """What to say of a setting that there is not: what replaced it, where it is, or what looks like it."""
+    """The message for an unknown setting: what replaced it, where it is, or what is similar to it."""
     who = type(owner).__name__
     if name in getattr(owner, "replaced_settings", {}):
         return f"{who} has no setting {name!r} any more. Instead: {owner.replaced_settings[name]}."
@@ -98,14 +99,14 @@ def _unknown(owner: Any, name: str, known: Mapping[str, Any]) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """A value as a constructor takes it: TOML knows neither pairs nor None, which is written "none"."""
+    """A value as a constructor takes it: TOML has lists in place of tuples, and no None, which is written "none"."""
     if isinstance(value, list):
         return tuple(plain_value(item) for item in value)
     return None if value == "none" else value
 
 
 def _value(text: str) -> Any:
-    """A value as TOML reads it; a bare word is a text."""
+    """A value as TOML reads it; a word without quotes is a text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -113,7 +114,7 @@ def _value(text: str) -> Any:
 
 
 def _checked(owner: type[Any], name: str, value: Any) -> Any:
-    """``value`` if it fits what the constructor of ``owner`` declares for ``name``; without a declaration anything does."""
+    """``value`` if it fits the type that the constructor of ``owner`` declares for ``name``; without a type anything fits."""
     try:
         declared = get_type_hints(owner.__init__).get(name, Any)
     except NameError:  # a type that its module imports for type checkers only
@@ -150,7 +151,7 @@ def _fits(value: Any, declared: Any) -> bool:
 
 
 def _in_words(declared: Any) -> str:
-    """What one type takes, as far as a text can spell it; empty where it cannot."""
+    """The values of one type in words; empty if they cannot be written as text."""
     inner = get_args(declared)
     if get_origin(declared) is Literal:
         return " or ".join(map(str, inner))

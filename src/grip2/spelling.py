@@ -1,4 +1,4 @@
-"""Which name was meant: the choice that is nearest to what was typed, if any is near enough."""
+"""Finds the name that was meant: the choice that is most similar to what was typed, if any is similar enough."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 
 def nearest_name(typed: str, choices: Iterable[str]) -> str | None:
-    """The choice that ``typed`` most likely stands for; None where none is near.
+    """The choice that ``typed`` most likely stands for; None if none is similar.
 
-    Capitals, spaces and signs between letters do not count. Otherwise as few letters as possible are to be inserted, left
-    out, replaced or swapped with their neighbour: one, or up to a third of the longer word. Failing that, one may be the
-    beginning of the other, or half of the longer word may be a beginning that both share. Of equally near choices the first
-    is taken.
+    Capitals, spaces and signs between letters do not count. Names are similar if few letters have to be inserted, left out,
+    replaced or swapped with their neighbour: one, or up to a third of the longer word. They are also similar, but less so, if
+    one is the beginning of the other, or if they share a beginning of half of the longer word. Of equally similar choices the
+    first is taken.
     """
     wanted = _plain(typed)
     best: tuple[float, str] | None = None
@@ -23,13 +23,13 @@ def nearest_name(typed: str, choices: Iterable[str]) -> str | None:
 
 
 def _plain(name: str) -> str:
-    """Letters and digits alone; the name itself where it has none of them."""
+    """Letters and digits alone; the name itself if it has none."""
     folded = name.casefold()
     return "".join(sign for sign in folded if sign.isalnum()) or folded
 
 
 def _distance(wanted: str, name: str) -> float | None:
-    """How far apart two plain names are; None where nobody would take one for the other."""
+    """The distance of two plain names; None if they are not similar."""
     longer, shorter = max(len(wanted), len(name)), min(len(wanted), len(name))
     edits = edit_distance(wanted, name) if longer - shorter <= max(1, longer // 3) else longer
     if edits <= max(1, longer // 3) and edits < longer:

@@ -1,4 +1,4 @@
-"""Columns to mean 0 and deviation 1, as every statistic is given them."""
+"""Standardises columns to mean 0 and deviation 1, as every statistic gets them."""
 
 from __future__ import annotations
 

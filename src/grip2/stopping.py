@@ -1,12 +1,12 @@
-"""Ctrl-C and requests to terminate: never lost, never raised in the middle of compiled code.
+"""Handles Ctrl-C and requests to terminate: they are never lost, and never raised in the middle of compiled code.
 
 Python raises KeyboardInterrupt wherever it happens to be. In an import, in a callback of a compiler or in a destructor it is
-then swallowed or takes the process down. So the command line only remembers a signal. `check` raises it at places where it is
-safe to stop, and within `at_once` it is raised wherever it comes. Where no such place is reached within `PATIENCE_SECONDS`, or
-at a second signal, a thread of its own ends the process: it undoes what was begun (`undone_on_stop`), says so in one line and
-leaves with the code 128 + signal. This works also while the main thread is inside a long compiled call.
+then swallowed or crashes the process. So the command line only remembers a signal. `check` raises it at places where it is safe
+to stop, and within `at_once` it is raised wherever it comes. If no such place is reached within `PATIENCE_SECONDS`, or at a
+second signal, a separate thread ends the process: it undoes what was begun (`undone_on_stop`), says so in one line and exits
+with the code 128 + signal. This works even while the main thread is inside a long compiled call.
 
-Nothing of this touches a program that uses grip2 as a library: only the command line calls `install`.
+Programs that use grip2 as a library are not affected: only the command line calls `install`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE_SECONDS = 1.0
-UNWINDING_SECONDS = 10.0  # for a command that has heard of the signal and is cleaning up
+UNWINDING_SECONDS = 10.0  # for a command in which KeyboardInterrupt was raised and that is cleaning up
 NOTHING_WRITTEN = "stopped; nothing was written."
 
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
@@ -32,8 +32,8 @@ _at_once = False
 _installed = False
 _message = NOTHING_WRITTEN
 _undo: list[Callable[[], None]] = []
-_staying = threading.RLock()  # held by those who must not be cut off
-_again = threading.Event()
+_staying = threading.RLock()  # held by steps that must not be cut off
+_again = threading.Event()  # set at the second signal
 
 
 def install() -> None:
@@ -66,7 +66,7 @@ def install() -> None:
 
 
 def check() -> None:
-    """Raise KeyboardInterrupt where a signal has come; to be called where it is safe to stop."""
+    """Raise KeyboardInterrupt if a signal has come; called where it is safe to stop."""
     global _heard
     if _struck:
         _heard = True
@@ -75,7 +75,7 @@ def check() -> None:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Within it a signal raises KeyboardInterrupt at once: for a wait in plain Python that nothing calls back into."""
+    """Within it a signal raises KeyboardInterrupt at once: for waiting in plain Python, without callbacks."""
     global _at_once
     check()
     _at_once = True
@@ -86,29 +86,29 @@ def at_once() -> Iterator[None]:
 
 
 def struck() -> bool:
-    """Whether a signal has come."""
+    """Has a signal come?"""
     return bool(_struck)
 
 
 def exit_code() -> int:
-    """The code of a stopped process: 130 after Ctrl-C, 143 where it was asked to terminate."""
+    """The exit code of a stopped process: 130 after Ctrl-C, 143 if it was asked to terminate."""
     return 128 + (_struck or signal.SIGINT)
 
 
 def message() -> str:
-    """What a stopped command says."""
+    """The text that a stopped command prints."""
     return _message
 
 
 def say_when_stopped(text: str) -> None:
-    """Replace what a stopped command says, for commands that keep something."""
+    """Replace the text that a stopped command prints, for commands that keep something."""
     global _message
     _message = text
 
 
 @contextmanager
 def undone_on_stop(undo: Callable[[], None]) -> Iterator[None]:
-    """Within it, a process that is stopped calls ``undo`` before it ends; on the way out nothing is called."""
+    """Within it, a process that is stopped calls ``undo`` before it ends; leaving it normally calls nothing."""
     _undo.append(undo)
     try:
         yield
@@ -118,7 +118,7 @@ def undone_on_stop(undo: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def not_now() -> Iterator[None]:
-    """Within it the process is not ended: for a few steps that belong together."""
+    """Within it the process is not ended: for short steps that belong together."""
     with _staying:
         check()
         yield
@@ -130,7 +130,7 @@ def _handled() -> list[int]:
 
 
 def _watch(reader: int) -> None:
-    """The thread that hears of signals first."""
+    """The thread that reads the numbers of signals as they come."""
     global _struck
     numbers, first = _handled(), True
     while True:

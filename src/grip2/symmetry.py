@@ -1,9 +1,9 @@
-"""Random order of members: it makes which member of a null unit wins a fair draw, for any statistic.
+"""Puts the members of every unit in random order, so that each member of a null unit is equally likely to win.
 
 The knockoff filter requires that exchanging the members of a unit exchanges their scores and changes nothing else. A network
 has this property only in distribution, and its initialisation, the order of minibatches or the order of a floating-point sum
 can break it unnoticed. So the members of every unit are put in random order before the statistic is computed, and its scores
-are put back afterwards: the statistic then cannot know which member is the original.
+are put back afterwards: the statistic cannot know which member is the original.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grip2.units import Layout, Units
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """All members of all units, in an order that only the caller knows: table k holds one member of every unit."""
+    """All members of all units, in an order that only the caller knows; every table holds one member of every unit."""
 
     tables: tuple[np.ndarray, ...]  # 1 + m of shape (rows, p)
     units: Units
@@ -32,7 +32,7 @@ class Members:
         return len(self.tables[0])
 
     def standardised(self, dtype: type = np.float64) -> np.ndarray:
-        """(rows, members p) all columns to mean 0 and deviation 1: without it 0/1 columns have no power."""
+        """(rows, members p) all columns standardised to mean 0 and deviation 1; otherwise 0/1 columns would have no power."""
         p = self.units.n_columns
         Z: np.ndarray = np.empty((self.n_rows, len(self.tables) * p), dtype=dtype)
         for k, table in enumerate(self.tables):
@@ -57,7 +57,7 @@ def draw_order(n_units: int, members: int, rng: np.random.Generator) -> np.ndarr
 
 
 def shuffled(tables: tuple[np.ndarray, ...], units: Units, order: np.ndarray) -> Members:
-    """The members with table k holding member ``order[k, u]`` of unit u; the given tables are not changed."""
+    """The members, where table k holds member ``order[k, u]`` of unit u; the given tables are not changed."""
     of_columns = order[:, units.of_column]
     mixed = []
     for k in range(len(tables)):
@@ -70,7 +70,7 @@ def shuffled(tables: tuple[np.ndarray, ...], units: Units, order: np.ndarray) ->
 
 
 def unshuffled(scores: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """(..., members, units) scores of shuffled members, back in their own places: the original first."""
+    """(..., members, units) scores of shuffled members in their original order: the original first."""
     found = np.empty_like(scores)
     everyone = np.arange(order.shape[1])
     for k in range(len(order)):

@@ -1,8 +1,8 @@
-"""Units, what is selected, and the layout of the table of all members that statistics are fitted to.
+"""Units, which are what is selected, and the layout of the table of all members to which statistics are fitted.
 
 A unit is one column or several: the levels of a category, a group that the user names, a cluster of correlated columns. Its
-members are the original and its m knockoff copies. Statistics see one table with all members side by side, member after
-member; `Layout` says which column belongs to which member of which unit, and brings scores of columns to scores of units.
+members are the original and its m knockoff copies. Statistics get one table with all members side by side, member after member;
+`Layout` says which column belongs to which member of which unit, and turns scores of columns into scores of units.
 """
 
 from __future__ import annotations
@@ -121,5 +121,5 @@ class Layout:
 
 
 def other_columns(name: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """What a unit of this name stands for beside itself; the levels of a category are no other columns."""
+    """The columns of a unit other than the one it is named after; the levels of a category do not count."""
     return tuple(column for column in columns if column != name and not column.startswith(f"{name}="))

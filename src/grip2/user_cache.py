@@ -1,4 +1,4 @@
-"""Where things are kept that can be made again: the user's cache folder, if there is one."""
+"""The user's cache folder, for files that can be made again."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ _BETWEEN = ("grip2", "sklearn", "joblib")
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn as if the first caller outside of these packages did; where there is none, as the caller of this function does."""
+    """Warn as if from the first caller outside of these packages; if there is none, from the caller of this function."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:

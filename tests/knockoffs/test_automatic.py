@@ -39,6 +39,20 @@ def test_the_verdict_names_its_bounds(fdr, verdict, words):
     assert words in judged.reasons[0]
 
 
+def test_a_rate_is_told_with_as_many_digits_as_tell_it_from_its_bound():
+    """0.124 and 0.1204 are above 0.12, 0.2296 is within 0.23."""
+    told = {fdr: verdict_of_harm(harm_of(fdr)).reasons[0] for fdr in (0.124, 0.1204, 0.2296, 0.08)}
+    assert "a false discovery rate of 0.124 (standard error 0.01) at fdr 0.1 and 0.12 (standard" in told[0.124]
+    assert "a false discovery rate of 0.1204 (standard" in told[0.1204]
+    assert "0.2296 (standard error 0.01) at fdr 0.2," in told[0.2296]
+    assert "a false discovery rate of 0.08 (standard" in told[0.08]
+
+
+def test_what_the_simulation_left_out_is_told_in_words():
+    told = verdict_of_harm(replace(harm_of(0.08), notes=("9 of 10 copies", "200 of 500 rows"))).reasons[0]
+    assert told.endswith(" To save time the simulation uses 9 of 10 copies, 200 of 500 rows only.")
+
+
 def test_statistics_of_straight_lines_are_judged_by_even_effects_too():
     within = harm_of(0.05)
     harm = replace(within, lines_only=tuple(SimulatedRate("even", level, 0.5, 0.02, 1.0, 0.1, 0.3) for level in LEVELS))
@@ -172,7 +186,7 @@ def test_the_best_candidate():
 
 
 @pytest.mark.parametrize(
-    ("shape", "text"), [((20, 6), "fewer than 30 rows or 5 units"), ((200, 3), "fewer than 30 rows or 5 units")]
+    ("shape", "text"), [((20, 6), "20 rows, at least 30 are needed"), ((200, 3), "3 units, at least 5 are needed")]
 )
 def test_tables_that_cannot_be_judged(shape, text):
     sampler = AutomaticKnockoffs().fit(RNG(0).standard_normal(shape))

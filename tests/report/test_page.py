@@ -216,6 +216,7 @@ def test_the_lasso_beside_the_selection():
     threshold = knockoff_threshold(lasso, result.fdr, result.offset, result.copies)
     assert beside.n_lasso == np.sum(lasso >= threshold)
     assert {FORMULA, LONG} <= set(beside.only_here), "a product without main effects is no line"
+    assert "<td>this selection only</td>" in selection_page(result)
     assert lasso_beside(replace(result, lasso=None)) is None
     assert "Compared with the lasso" not in selection_page(replace(result, lasso=None))
 

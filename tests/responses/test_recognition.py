@@ -60,7 +60,7 @@ DECREASING = [0] * 60 + [1] * 25 + [2] * 10 + [3] * 4 + [7]
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint8, float])
 def test_skewed_whole_numbers_that_are_most_often_zero_are_counts(kind):
-    with pytest.warns(UserWarning, match="y has whole numbers from 0 to 7, most often 0, and is treated as counts"):
+    with pytest.warns(UserWarning, match="y has whole numbers from 0, most often 0, as counts have"):
         found = response_from(np.array(DECREASING, dtype=kind))
     assert type(found) is Counts
     assert type(response_from(np.array(DECREASING, dtype=kind), "regression")) is Measurement
@@ -134,6 +134,17 @@ def test_few_whole_numbers_are_a_measurement_with_a_warning():
     assert "counts" not in str(told[0].message)
 
 
+def test_skewed_whole_numbers_are_a_measurement_that_may_count():
+    days = np.repeat(np.arange(16), [10, 40, 30, 22, 16, 12, 9, 7, 5, 4, 3, 2, 2, 1, 1, 1])
+    with pytest.warns(UserWarning, match=r"from 0 to 15, skewed .* a measurement .* say so: task='counts'") as told:
+        assert type(response_from(days)) is Measurement
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for others in (days + 20, 15 - days, 100 * days, days / 2, np.arange(16).repeat(9)):
+            assert type(response_from(others)) is Measurement
+
+
 def test_small_classes_are_told_at_once_by_label():
     y = ["a"] * 10 + ["b"] * 4 + ["c"] + ["d"] * 5
     with pytest.warns(UserWarning, match=r"fewer than 5 rows.*'b' \(4 rows\), 'c' \(1 row\)\.") as told:
@@ -151,6 +162,8 @@ def test_extreme_values_are_moved_with_a_warning():
     with pytest.warns(UserWarning, match="who: 2 of 200 values of y lie beyond 10 robust standard deviations") as told:
         found = Measurement.encode(y, "who")
     assert "take its logarithm" in str(told[0].message)
+    with pytest.warns(UserWarning, match=r"such as 48,090 \(median 1,562\); they are moved"):
+        Measurement.encode(np.append(1558 + RNG(0).integers(-50, 51, 400) // 2 * 2.0, [1558, 48090]), "who")
     others = np.delete(np.arange(200), [7, 9])
     assert np.corrcoef(found.y[others], expected[others])[0, 1] > 1 - 1e-12
     assert 5 < found.y[7] < 20
@@ -162,6 +175,16 @@ def test_extreme_values_are_moved_with_a_warning():
     assert Measurement.encode(mostly_zero, "who").y.max() < 10
     with pytest.warns(UserWarning, match="1 of 200"):
         Measurement.encode(np.where(np.arange(200) == 10, 1e6, mostly_zero), "who")
+
+
+def test_a_value_that_stands_apart_is_moved():
+    y = RNG(0).standard_normal(150)
+    y[3] = 20.0
+    with pytest.warns(UserWarning, match="1 of 150 values of y"):
+        found = Measurement.encode(y, "who")
+    assert found.y[3] < 10
+    y[:10] = np.linspace(11.0, 20.0, 10)  # a tail: more than one in 200 rows, each with another near it
+    assert np.ptp(Measurement.encode(y, "who").y) == pytest.approx(np.ptp(y) / y.std())
 
 
 @pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e200, 1e307])

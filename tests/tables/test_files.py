@@ -154,7 +154,7 @@ def test_decimal_commas_outnumber_semicolons(tmp_path):
     """Every value has a comma: splitting rows at commas would give one column more than at semicolons."""
     path = tmp_path / "wide.csv"
     path.write_text(
-        "a;b;c\n" + "".join(f"{k},5;{k + 1},5;{k + 2 * (k % 2) + 2},5\n" for k in range(12)), encoding="utf-8"
+        "a;b;c\n" + "".join(f"{k},5;{k + 1 + k % 3},5;{k + 2 * (k % 2) + 2},5\n" for k in range(12)), encoding="utf-8"
     )
     prepared = prepare(read_table(path).table, missing="refuse")
     assert [variable.name for variable in prepared.variables] == ["a", "b", "c"]

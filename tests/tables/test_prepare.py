@@ -45,6 +45,22 @@ def test_copies_form_one_unit():
     assert len([n for n in prepared.notices if "a copy of" in n]) == 5
 
 
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_linear_function_of_a_column_is_a_copy(name):
+    frame = table()
+    own = frame[name]
+    assert copy_of(frame.assign(x=2.54 * own - 1), "x") == name
+    assert copy_of(frame.assign(x=7 - own / 3), "x") == name
+    gap = frame.assign(**{name: np.where(frame.index == 3, np.nan, own)})
+    assert copy_of(gap.assign(x=2.54 * gap[name]), "x") == name
+    assert copy_of(gap.assign(x=2.54 * own), "x") == "", "missing in other rows"
+    assert copy_of(frame.assign(x=2.54 * own + 1e-4 * np.arange(N)), "x") == ""
+    twice = pd.concat([frame, frame], ignore_index=True)
+    late = twice[name] + (twice.index == 2 * N - 1)  # beyond the rows that are compared first
+    assert copy_of(twice.assign(x=2.54 * late), "x") == ""
+    assert prepare(frame.assign(x=2.54 * own - 1)).variables[-1].why == "a linear function of it"
+
+
 def test_what_is_nearly_a_copy_is_none():
     frame = table()
     assert copy_of(frame.assign(x=frame["b"] ** 2), "x") == "", "numbers that correspond one to one have other shapes"
@@ -82,6 +98,83 @@ def test_copies_of_the_target_stop_with_their_name(column, target):
     assert prepare(features, target=TargetValues(mixed)).X.shape[1] >= 3
 
 
+@pytest.mark.parametrize(
+    ("column", "target"),
+    [
+        (lambda a: np.exp(a), lambda a: a),
+        (lambda a: -np.arctan(a), lambda a: a),
+        (lambda a: np.exp(np.round(a, 1)), lambda a: np.round(a, 1)),
+        (lambda a: np.exp(a).where(a.index > 5), lambda a: a),
+        (lambda a: np.round(np.exp(a), 2), lambda a: a),
+        (lambda a: np.exp(a), lambda a: np.round(a, 2)),
+    ],
+    ids=["rising", "falling", "ties", "missing", "rounded column", "rounded target"],
+)
+def test_monotone_functions_of_the_target_stop_with_their_name(column, target):
+    a = table()["a"]
+    features = pd.DataFrame({"u": table(1)["a"], "v": table(2)["a"], "leak": column(a)})
+    with pytest.raises(
+        TableError, match=r"column leak is a monotone function of the target; leave it out: .*leak=drop"
+    ):
+        prepare(features, target=TargetValues(target(a).to_numpy()))
+
+
+@pytest.mark.parametrize(
+    ("column", "target"),
+    [
+        (lambda a: np.exp(a).where(a.index > 0, 9.0), lambda a: a),
+        (lambda a: np.exp(np.clip(np.round(a), -2, 2)), lambda a: np.clip(np.round(a), -2, 2)),
+        (lambda a: np.round(np.exp(a)), lambda a: a),
+        (lambda a: np.where(a > 0, a, 0.0), lambda a: np.where(a < 0, a, 0.0)),
+        (lambda a: a**2, lambda a: a),
+    ],
+    ids=["but one row", "few values", "few values after rounding", "two halves", "not monotone"],
+)
+def test_what_is_nearly_monotone_in_the_target_may_stay(column, target):
+    a = table()["a"]
+    features = pd.DataFrame({"u": table(1)["a"], "v": table(2)["a"], "x": column(a)})
+    assert examine(features, target=TargetValues(np.asarray(target(a)))).problems == ()
+
+
+def test_levels_in_separate_ranges_of_the_target_are_told():
+    a = table()["a"]
+    y = (1000 * (a - a.min())).round().to_numpy()
+    low, high = int(np.sort(y)[N // 3 - 1]), int(np.sort(y)[N // 3])
+    features = pd.DataFrame({"u": table(1)["a"], "v": table(2)["a"], "low": (y <= low).astype(int)})
+    (notice,) = examine(features, target=TargetValues(y)).notices
+    assert notice.startswith(
+        f"low: its levels occupy separate ranges of the target (0: {high:,} to {int(y.max()):,}; 1: 0 to {low:,}). Was it "
+        "computed from it? If so, leave it out: columns={'low': 'drop'}"
+    )
+    size = pd.cut(y, 4, labels=["tiny", "short", "long", "huge"]).astype(object)
+    for told in (size, np.where(features.index < 4, None, size), np.where(y <= low, "low", "not low")):
+        assert len(examine(features[["u", "v"]].assign(x=told), target=TargetValues(y)).notices) == 1
+    mixed = np.where(features.index < 20, np.roll(size, 1), size)
+    few = np.where(y >= np.sort(y)[-4], "x", "y")
+    for silent in (mixed, few, features["u"] > 0):
+        assert examine(features[["u", "v"]].assign(x=silent), target=TargetValues(y)).notices == ()
+
+
+def test_ranges_that_touch_are_separate_among_many_values():
+    weight = np.resize(np.arange(1, 10.5, 0.5), N)
+    low = np.where((weight < 5.5) | (np.cumsum(weight == 5.5) % 2 == 1) & (weight == 5.5), "low", "not low")
+    features = table(1)[["a", "b"]].assign(low=low)
+    (notice,) = examine(features, target=TargetValues(weight)).notices
+    assert "low: 1 to 5.5" in notice
+    assert "not low: 5.5 to 10" in notice
+    assert examine(features, target=TargetValues(np.round(weight / 2))).notices == ()
+
+
+def test_a_number_in_separate_ranges_of_two_classes_is_told():
+    weight = table()["a"]
+    low = np.where(weight < weight.quantile(0.3), "low", "not low")
+    features = table(1)[["a", "b"]].assign(weight=weight)
+    (notice,) = examine(features, target=TargetValues(low)).notices
+    assert notice.startswith("weight: it has separate ranges in the classes of the target (")
+    assert "; low: -" in notice
+    assert examine(features, target=TargetValues(np.roll(low, 1))).notices == ()
+
+
 def test_parts_of_a_survival_target_are_looked_for():
     frame = table()
     y = np.zeros(N, dtype=[("event", bool), ("time", float)])
@@ -106,6 +199,14 @@ def test_missing_values_are_left_to_be_drawn():
     assert np.isnan(prepared.X).sum() == 10 + 2 * 10 + 2
     assert [v.n_missing for v in prepared.variables] == [10, 0, 10, 2]
     assert prepared.notices == ()
+
+
+def test_what_is_done_to_missing_values_is_listed():
+    done = {variable.name: variable.done for variable in prepare(with_gaps()).variables}
+    assert done["a"] == "10 missing values drawn from the model"
+    assert done["city"].endswith("; 10 missing values drawn from the model")
+    assert done["b"] == ""
+    assert "10 missing values filled with" in prepare(with_gaps(), missing="median").variables[0].done
 
 
 def test_missing_values_filled():

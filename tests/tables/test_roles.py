@@ -388,3 +388,47 @@ def test_words_that_differ_by_capitals_only_are_one_level():
     # Two levels that are one make a constant.
     found, _, notices = variable(cycle("Same", "same"))
     assert found.role == Role.CONSTANT
+
+
+@pytest.mark.parametrize(("no", "yes"), [("No", "Yes"), ("no", "YES"), ("N", "y"), ("False", "TRUE")])
+def test_yes_is_one_however_frequent(no, yes):
+    for values in ([yes] * 150 + [no] * 50, [no] * 150 + [yes] * 50):
+        found, X, _ = variable(values)
+        assert (found.role, found.levels, found.done) == (Role.BINARY, (no, yes), f"0/1 of {yes!r}")
+        np.testing.assert_array_equal(X[:, 0], [value == yes for value in values])
+    gaps = [yes] * 150 + [no] * 40 + [None] * 10
+    _, X, notices = variable(gaps, missing="median")
+    assert X[-10:].all()
+    assert notices == (f"x: 10 missing values filled with {yes!r}",)
+
+
+@pytest.mark.parametrize(
+    ("levels", "role"),
+    [
+        (["1. < HS Grad", "2. HS Grad", "5. Advanced"], "ordered"),
+        (["1_Good", "2_Fair", "3_Poor"], "ordered"),
+        (["18-24", "25-34", "35+"], "ordered"),
+        (["High", "Low", "Medium", "Very_High"], "Low<Medium<High<Very_High"),
+        (["fair", "good", "bad"], "bad<fair<good"),
+        (["Rome", "Oslo", "Bern"], None),
+        (["low", "high", "unknown"], None),
+        (["1010 Wien", "1020 Wien", "3030 Graz"], None),
+        (["bad", "poor", "good"], None),  # two words for the same
+    ],
+)
+def test_levels_that_seem_to_have_an_order(levels, role):
+    found, _, notices = variable(cycle(*levels))
+    assert found.role == Role.CATEGORY
+    if role is None:
+        assert notices == ()
+        return
+    assert notices[0].startswith("x: its levels seem to have an order, and are taken without one; if they have it: ")
+    assert f"columns={{'x': {role!r}}}" in notices[0]
+    assert variable(cycle(*levels), roles={"x": role})[0].role == Role.ORDERED
+    assert variable(cycle(*levels), roles={"x": "category"})[2] == ()
+
+
+def test_few_filled_cells_are_told_as_such():
+    found, _, notices = variable([1.0, 2.0, 3.0, *[np.nan] * (N - 3)])
+    assert (found.role, found.why) == (Role.DROPPED, f"only 3 of {N} cells are filled")
+    assert notices == (f"x: only 3 of {N} cells are filled, left out",)

@@ -9,7 +9,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from grip2.commands.table import TableOptions, TargetOptions, look
 from grip2.errors import Grip2Error
+from grip2.responses import response_from
+from grip2.responses.given import RANKS
+from grip2.tables import Role
+from grip2.tables.roles import Asked
 from grip2.tables.target import read_event, read_target, survival_target, target_of
 
 X = pd.DataFrame({"a": np.arange(6.0), "b": np.arange(6.0) ** 2}, index=list("abcdef"))
@@ -146,3 +151,83 @@ def test_how_numbers_were_read_is_told():
     found, _ = read_target(nw.from_native(pl.Series(["1.5 kg", "2 kg", "7 kg"]), series_only=True), "y")
     assert found.values.tolist() == [1.5, 2.0, 7.0]
     assert found.notices == ("y: read as numbers with the unit 'kg'",)
+
+
+def test_an_order_of_the_target_makes_ordered_classes():
+    words = ["mid", "low", "high", None, "mid", "low"]
+    found, problems = read_target(series(words), "y", Asked(Role.ORDERED, ("low", "mid", "high")))
+    assert problems == []
+    assert found.values.dtype == RANKS
+    assert found.values["rank"].tolist() == [1, 0, 2, 1, 0]
+    assert found.values["label"].tolist() == ["mid", "low", "high", "mid", "low"]
+    assert found.notices == ("y is missing in 1 of 6 rows, which are left out",)
+    assert [values.tolist()[0] for _, values in found.parts] == [1, "mid"]
+    assert response_from(np.tile(found.values, 5)).describe() == "ordered classes: low < mid < high"
+    grades, _ = read_target(series([3, 1, 2, 3]), "y", Asked(Role.ORDERED))
+    assert grades.values["label"].tolist() == ["3", "1", "2", "3"]
+    unknown = read_target(series(words), "y", Asked(Role.ORDERED, ("low", "mid")))[1]
+    assert "does not name 'high' (row 3)" in str(unknown[0])
+
+
+def test_a_number_is_asked_for_where_cells_are_damaged():
+    damaged = series([*map(str, range(50)), "oops"])
+    (problem,) = read_target(damaged, "y")[1]
+    assert "row 51 ('oops'); mend these cells, or count them as missing: --as y=number" in str(problem)
+    assert "category" not in str(problem)
+    found, problems = read_target(damaged, "y", Asked(Role.NUMBER))
+    assert problems == []
+    assert found.rows.tolist() == list(range(50))
+    assert found.notices[1] == "y is missing in 1 of 51 rows, which are left out"
+    assert "leave out --as y=number" in str(read_target(series(["a", "b"] * 20), "y", Asked(Role.NUMBER))[1][0])
+
+
+@pytest.mark.parametrize("role", [Role.CATEGORY, Role.DATE, Role.BINARY, Role.IDENTIFIER])
+def test_other_roles_of_the_target_are_refused(role):
+    (problem,) = read_target(series([1, 2, 3]), "y", Asked(role))[1]
+    assert f"the target 'y' cannot be taken for '{role}'; a target may be a number or have an order" in str(problem)
+
+
+def test_the_command_line_takes_roles_of_the_target(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"Sales": np.resize(["low", "mid", "high"], 60), "a": rng.normal(size=60), "b": rng.normal(size=60)}
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+
+    def look_at(**roles):
+        return look(TableOptions(tmp_path / "t.csv", roles=roles), TargetOptions("Sales"))
+
+    loaded, problems = look_at(Sales="low<mid<high", a="number")
+    assert problems == []
+    assert loaded.y["rank"][:3].tolist() == [0, 1, 2]
+    found = [str(problem) for problem in look_at(sales="number", A="drop")[1]]
+    assert found == [
+        "there is no column 'sales'; did you mean 'Sales', the target?",
+        "there is no column 'A'; did you mean 'a'?",
+    ]
+    assert "roles are number" in str(look_at(Sales="numeral")[1][0])
+
+
+def test_early_times_are_named_with_their_rows():
+    time, _ = read_target(series([3, 0, None, -2.5, 7]), "t")
+    event, _ = read_event(series([1, 1, 0, 0, None]), "s", None)
+    message = str(survival_target(time, event, 5)[1][0])
+    assert (
+        "the target 't': times must be positive, which they are not in rows 2 (0.0), 4 (-2.5); drop these rows"
+        in message
+    )
+
+
+def test_the_example_of_a_time_that_is_text_is_plain():
+    time, _ = read_target(series(["Bad", "Good"] * 5), "t")
+    event, _ = read_event(series([0, 1] * 5), "s", None)
+    assert "the target 't' holds 'Bad' for example" in str(survival_target(time, event, 10)[1][0])
+
+
+def test_words_that_are_taken_for_the_event_are_told():
+    (notice,) = read_event(series(["alive", "dead"]), "status", None)[0].notices
+    assert notice == (
+        "status: 'dead' is taken for the event, 'alive' for censored; if it is the other way round, say --event status=alive"
+    )
+    for obvious in ([0, 1], [True, False], ["true", "false"]):
+        assert read_event(series(obvious), "status", None)[0].notices == ()

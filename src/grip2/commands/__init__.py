@@ -1,1 +1,1 @@
-"""What each command does after its options are parsed; imported when the command runs, so that help stays fast."""
+"""The commands of the command line, after their options are parsed; imported when a command runs, so that help is fast."""

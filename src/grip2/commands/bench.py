@@ -25,13 +25,13 @@ from grip2.commands.console import notice, output
 from grip2.errors import Grip2Error
 
 PEERS_FOLDER = Path(".venv-bench")
-MEMORY_SHARE = 0.8  # of the machine, that one measurement may hold
+MEMORY_SHARE = 0.8  # of the machine's memory, that one measurement may use
 NAMES = ("README.md", "bench.json", FIGURE)
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for."""
+    """The options of the command."""
 
     out: Path
     quick: bool
@@ -90,14 +90,14 @@ def execute(request: Request) -> None:
 
 
 def shown_cases(extent: Extent, asked: list[str], store: Store) -> list[Case]:
-    """Parts that are asked for now, and those that were measured before."""
+    """The cases of the parts that are asked for now, and of those measured before."""
     every = cases(parts_named(None), extent)
     before = {case.part for case in every if store.of(case.key)}
     return [case for case in every if case.part in before or case.part in asked]
 
 
 def use_cores(cores: int) -> None:
-    """Keep this process, and all that it starts, on some of the cores: every library then has as many threads."""
+    """Keep this process, and all that it starts, on some of the cores, so that every library uses as many threads."""
     if not hasattr(os, "sched_setaffinity"):
         raise Grip2Error(f"grip2 bench: --cores needs Linux, got {cores} on another system. Leave it out.")
     usable = sorted(os.sched_getaffinity(0))
@@ -107,7 +107,7 @@ def use_cores(cores: int) -> None:
 
 
 def peers_python(given: Path | None) -> str | None:
-    """The interpreter that is given, or that of the folder which `make bench-env` makes."""
+    """The given interpreter, or that of the environment that `make bench-env` makes; None if there is none."""
     if given is not None:
         return str(given)
     usual = PEERS_FOLDER / "bin" / "python"

@@ -1,4 +1,4 @@
-"""`grip2 calibrate`: the false discovery rate and the power of a selection on the user's own table, by simulated responses."""
+"""`grip2 calibrate`: estimates false discovery rate and power of a selection on the user's table, by simulated responses."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def run(
     *,
     force: bool,
 ) -> CalibrationStudy:
-    """Compute what the folder lacks of a calibration, and write its files; ends with an error where trials failed."""
-    # Workers are for trials; the draws of one of them stay together.
+    """Compute what the folder lacks of a calibration, and write its files; ends with an error if trials failed."""
+    # Workers share out trials; the draws of one trial are made by one worker.
     selector = selector_of(choices, replace(options, jobs=None, scheduler=None))
     goes_on = (out / FILE).is_file()
     stopping.say_when_stopped(f"stopped; finished trials are kept in {out}. Run the same command to go on.")
     with OutputFolder(out, FILES, force=force or goes_on):
-        pass  # it can be written to; what is written while trials run is the store
+        pass  # checks that files can be written; while trials run, only the store is
     with open_workers(options.jobs, options.scheduler) as workers:
         calibration = _prepared(table, target, out, selector, plan, force=force)
         try:
@@ -73,7 +73,7 @@ def _prepared(
     *,
     force: bool,
 ) -> Calibration:
-    """The table, the selection for the user's own response, and what it says about strength and number of true units."""
+    """Read the table and select for the user's own response, which decides on strength and number of true units."""
     loaded = load(table, target)
     tell(loaded)
     with warnings_as_notices(), progress_display("selecting for your response") as progress:

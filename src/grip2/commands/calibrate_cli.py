@@ -1,4 +1,4 @@
-"""The words of `grip2 calibrate`: those of `grip2 select`, and how many responses of which kinds."""
+"""The options of `grip2 calibrate`: those of `grip2 select`, and how many responses of which kinds are simulated."""
 
 from __future__ import annotations
 

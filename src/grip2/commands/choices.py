@@ -1,4 +1,4 @@
-"""The statistic and the sampler that a command was asked for: by name, with the settings of ``--paper`` and ``--set``."""
+"""Makes the statistic and the sampler that a command is asked for: by name, with the settings of ``--paper`` and ``--set``."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SAMPLER_PREFIX = "knockoffs."
 
 @dataclass(frozen=True)
 class Choices:
-    """What a selection is made with."""
+    """The statistic and the sampler of a selection."""
 
     statistic: Statistic
     sampler: KnockoffSampler
 
 
 def choose(statistic: str | None, knockoffs: str, *, paper: str | None = None, settings: Iterable[str] = ()) -> Choices:
-    """The statistic with its defaults or the paper's values, the sampler with its defaults, then ``settings`` of both.
+    """The statistic with its defaults or the paper's values and the sampler with its defaults, changed by ``settings``.
 
     ``settings`` are words such as ``steps=5000`` for the statistic and ``knockoffs.s=equi`` for the sampler.
     """

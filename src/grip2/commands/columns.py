@@ -1,4 +1,4 @@
-"""`grip2 columns`: what the columns of a table are taken for, what will be done to them, and all problems of the table."""
+"""`grip2 columns`: shows how the columns of a table are read, what will be done to them, and all problems of the table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_ROWS = 200
 
 
 def run(options: TableOptions, target: TargetOptions, *, out: Path | None, force: bool) -> LoadedTable:
-    """Print the table of roles; raises, after it, where the table has problems."""
+    """Print the table of roles; raises after that if the table has problems."""
     loaded, problems = look(options, target)
     rows = [_row(variable) for variable in loaded.examined.variables]
     output.print(_table(rows, loaded))

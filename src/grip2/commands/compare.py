@@ -1,4 +1,4 @@
-"""`grip2 compare`: selections that were written to folders, side by side."""
+"""`grip2 compare`: shows selections that were written to folders side by side."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_result(path: Path) -> SelectionResult:
 
 
 def _labels(folders: Sequence[Path]) -> list[str]:
-    """The names of the folders; whole paths where two have the same name."""
+    """The names of the folders; their paths if two have the same name."""
     names = [(folder.parent if folder.is_file() else folder).resolve().name for folder in folders]
     if len(set(names)) == len(names):
         return names

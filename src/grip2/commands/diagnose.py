@@ -1,10 +1,11 @@
-"""`grip2 diagnose`: do the knockoffs of a table keep the false discovery rate, and are they exchangeable with its features?"""
+"""`grip2 diagnose`: checks whether the knockoffs of a table keep the false discovery rate and are exchangeable with it."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 from rich.table import Table
 
 from grip2._output import OutputFolder
@@ -17,9 +18,10 @@ from grip2.figure_style import to_svg
 from grip2.knockoffs.base import KnockoffSampler
 from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
 from grip2.knockoffs.harm import Harm
+from grip2.knockoffs.verdict import LOW_POWER_CORRELATION
 from grip2.rows import check_rows
 
-_FDR = 0.1  # copies are as many as select draws at this rate
+_FDR = 0.1  # as many copies are drawn as `grip2 select` draws at this rate
 
 FILES = ("diagnostics.json", "diagnostics.svg")
 
@@ -63,12 +65,31 @@ def run(
     output.print(f"Verdict: {found.verdict}", style="bold")
     for reason in found.reasons:
         output.print(f"- {reason}", markup=False)
+    for line in _correlations(found, copies, sampler.own_correlation(copies)):
+        output.print(line, markup=False)
     if found.harm is not None:
         output.print(_simulated(found.harm))
     output.print(_tests(found))
     if out is not None:
         output.print(f"Figure: {out / 'diagnostics.svg'}", markup=False)
     return found
+
+
+def _correlations(found: KnockoffDiagnostics, copies: int, of_sampler: np.ndarray) -> list[str]:
+    """How much knockoffs resemble their columns: as measured here, and as ``select`` reports it."""
+    drawn = f"{copies} copies drawn together" if copies > 1 else "one copy"
+    return [
+        f"Correlation of a column with its own knockoff, {drawn} as by select at fdr {_FDR:g}:",
+        f"- measured on the columns: {_summary(found.correlation)}",
+        f"- where the knockoffs are made, of copulas on normal scores, as select tells it: {_summary(of_sampler)}",
+    ]
+
+
+def _summary(correlation: np.ndarray) -> str:
+    return (
+        f"{correlation.mean():.2f} on average, {correlation.max():.2f} at most, "
+        f"{np.count_nonzero(correlation >= LOW_POWER_CORRELATION)} of {len(correlation)} at {LOW_POWER_CORRELATION} or above"
+    )
 
 
 def _simulated(harm: Harm) -> Table:

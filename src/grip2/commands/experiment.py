@@ -1,4 +1,4 @@
-"""`grip2 experiment`: run a plan, see how far it is, draw its tables and figures."""
+"""`grip2 experiment`: runs a plan, shows its state, writes its tables and figures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(
     data_home: Path | None = None,
     threads: int = 1,
 ) -> None:
-    """Compute what is missing of an experiment; ends with an error where trials failed."""
+    """Compute what is missing of an experiment; ends with an error if trials failed."""
     plan = load_plan(experiment, quick=quick)
     wanted = plan.restricted(trials=trials, methods=methods)
     check_methods(plan)
@@ -68,7 +68,7 @@ def run(
 
 
 def _folder_of(plan: Plan) -> Path:
-    """Where the trials of a plan go unless told: below the present folder, whatever the plan's name."""
+    """The default folder for the trials of a plan: in the current one, whatever the plan's name."""
     folder = Path(f"grip2-{plan.name}")
     if len(folder.parts) != 1 or "\\" in plan.name:
         raise Grip2Error(f"the plan's name must not hold a path, got {plan.name!r}. Change it, or give --out.")
@@ -76,7 +76,7 @@ def _folder_of(plan: Plan) -> Path:
 
 
 def status(folder: Path) -> None:
-    """What is done of the last run's plan, and how long the rest takes."""
+    """Print how much of the last run's plan is done, and how long the rest takes."""
     with Store(folder, create=False) as store:
         plan = stored_plan(store)
         end = state(plan, store)
@@ -91,7 +91,7 @@ def status(folder: Path) -> None:
 
 
 def report(folder: Path, *, earlier: Path | None = None) -> None:
-    """Write tables, figures and one page from what is in the store, and where it has nothing from an earlier report."""
+    """Write tables, figures and one page from the trials in the store; ``earlier``: a report that fills in what is missing."""
     from grip2.experiments.report import write_report
 
     with Store(folder, create=False) as store:
@@ -100,14 +100,14 @@ def report(folder: Path, *, earlier: Path | None = None) -> None:
 
 
 def stored_plan(store: Store, *, methods: bool = True) -> Plan:
-    """The plan of the last run, with the trials asked for; ``methods=False``: with all its methods."""
+    """The plan of the last run, with the number of trials it asked for; ``methods=False``: with all methods of the plan."""
     text, options = store.last_run()
     plan = parse_plan(text, str(store.path.parent))
     return plan.restricted(trials=options["trials"], methods=options["methods"] if methods else None)
 
 
 def _status_table(plan: Plan, store: Store) -> tuple[Table, float, int]:
-    """One line for each method and ensemble size; also the seconds left, and the trials nobody has timed."""
+    """A line for each method and ensemble size; also the seconds left, and the number of trials without an estimate."""
     table = Table(title=Text(plan.name), title_justify="left")
     for heading in ("method", "K", "done", "failed", "missing", "seconds a trial", "left"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
@@ -120,11 +120,9 @@ def _status_table(plan: Plan, store: Store) -> tuple[Table, float, int]:
                 continue
             statuses = store.settled(cell.configuration, method.name, method.ensemble)
             here = [statuses.get(trial) for trial in range(cell.trials)]
-            done, failed, missing = (
-                done + here.count("done"),
-                failed + here.count("failed"),
-                missing + here.count(None),
-            )
+            done += here.count("done")
+            failed += here.count("failed")
+            missing += here.count(None)
             times += store.seconds(cell.configuration, method.name, method.ensemble)
         mean = sum(times) / len(times) if times else None
         left = None if mean is None else mean * missing

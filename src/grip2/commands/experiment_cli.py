@@ -1,4 +1,4 @@
-"""The words of `grip2 experiment`; nothing heavy is imported before a command runs."""
+"""The options of `grip2 experiment`; nothing heavy is imported before a command runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names on the command line: the defaults, and help texts that list what the registries hold. Imports nothing heavy."""
+"""Names on the command line: the defaults, and help texts that list the registries. Imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers on the command line: what is none, or is out of range, is answered by one sentence with the option's name."""
+"""Parsers of numbers on the command line, whose errors are one sentence that names the option."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def whole(option: str, *, least: int, most: int | None = None) -> Callable[[obje
 def processes(word: object) -> int:
     """A number of processes; -1 means one for each core."""
     text = str(word).strip()
-    if not text.removeprefix("-").isdecimal() or int(text) == 0:
+    if not text.removeprefix("-").isdecimal() or int(text) == 0 or int(text) < -1:
         raise typer.BadParameter(f"--jobs must be a number of processes such as 4, or -1 for all cores, got {text}.")
     return int(text)
 
@@ -52,7 +52,7 @@ def rate(option: str) -> Callable[[object], float]:
 
 
 def _number(word: object) -> float:
-    """The number that a word spells; NaN, which is in no range, where it spells none."""
+    """The number that a word spells; NaN, which is in no range, if it spells none."""
     try:
         return float(str(word))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Options that commands share: how they are written on the command line, and what their words mean. Imports nothing heavy."""
+"""Options that several commands share, and their conversion to what commands need. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ Offset = Annotated[
 
 @dataclass(frozen=True)
 class SelectionWords:
-    """Everything that says which selection is meant, in the words of the command line; `takes_selection` makes options of it."""
+    """The options that define a selection, as given on the command line; `takes_selection` turns fields into options."""
 
     table: TablePath
     target: Target
@@ -205,7 +205,7 @@ class SelectionWords:
 
 
 def takes_selection(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with a parameter ``words: SelectionWords``, as one that has its fields for parameters: typer sees options."""
+    """Turn a command with a parameter ``words: SelectionWords`` into one with its fields as parameters, which typer needs."""
     hints = get_type_hints(SelectionWords, include_extras=True) | get_type_hints(command, include_extras=True)
     of_words = {each.name: each.default for each in fields(SelectionWords)}
     own = {each.name: each.default for each in inspect.signature(command).parameters.values() if each.name != "words"}
@@ -227,7 +227,7 @@ def takes_selection(command: Callable[..., None]) -> Callable[..., None]:
 
     with_words.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     with_words.__annotations__ = {name: hints[name] for name in defaults}
-    del with_words.__wrapped__  # typer would look there
+    del with_words.__wrapped__  # typer would read the signature of the original command
     return with_words
 
 
@@ -243,7 +243,7 @@ def roles_of(words: list[str] | None, dropped: list[str] | None) -> dict[str, st
 
 
 def missing_of(word: str | None, impute: bool) -> str:
-    """What happens to missing values; --impute is an older name of one of the ways."""
+    """What happens to missing values; --impute is an older name of --missing median."""
     if impute and word not in (None, "median"):
         raise Grip2Error(f"--impute is the same as --missing median, got --missing {word} too; give one of them.")
     return "median" if impute else word or "draw"

@@ -1,4 +1,4 @@
-"""Progress on standard error while a command works: a bar on a terminal, a line now and then in a log."""
+"""Progress on standard error while a command works: a bar on a terminal, occasional lines in a log."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from grip2 import stopping
 from grip2.commands.console import errors
 from grip2.progress import PhasedProgress, seconds_left, time_in_words
 
-# Seconds between two looks of a log; between two lines of it, where a new phase has begun, work has gone on, or neither.
-EVERY = 1.0
+EVERY = 1.0  # seconds between two checks whether a log needs a line
+# Seconds between two lines of a log: if a new phase has begun, if work has gone on, and if neither has happened.
 BETWEEN_PHASES, BETWEEN_LINES, UNCHANGED = 2.0, 5.0, 30.0
 
 
 class Display(PhasedProgress):
-    """What is being done, how much of it is done and how long the rest will take, as far as that can be said."""
+    """Base of displays: the current phase, how much is done, and how long the rest will take, if it can be estimated."""
 
     def __init__(self, check: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._check, self._clock = check, clock
         self._doing, self._share = "", 0.0
         self._began = False
-        self._pace: tuple[float, float] | None = None  # when and at which share the pace of the rest began
+        self._pace: tuple[float, float] | None = None  # time and share at the beginning of the phase that is timed
 
     def before(self, what: str) -> None:
-        """Something that comes before the work itself, such as reading a file."""
+        """Name a step that comes before the work itself, such as reading a file."""
         self._doing = what
         self._show()
 
@@ -57,11 +57,11 @@ class Display(PhasedProgress):
 
     @abstractmethod
     def _show(self) -> None:
-        """Bring what people see up to date."""
+        """Update the display."""
 
 
 class Bar(Display):
-    """One bar of rich, whose spinner turns from the first moment."""
+    """One bar of rich, whose spinner turns from the beginning."""
 
     def __init__(self, check: Callable[[], None], bar: RichProgress, label: str) -> None:
         super().__init__(check)
@@ -69,16 +69,16 @@ class Bar(Display):
         self._task = bar.add_task(label, total=None, left="")
 
     def _show(self) -> None:
-        told = f"{self._label}: {self._doing}" if self._doing else self._label
+        description = f"{self._label}: {self._doing}" if self._doing else self._label
         work: dict[str, Any] = {"completed": self._share, "total": 1.0} if self._began else {}
-        self._bar.update(self._task, description=told, left=self._left(), **work)
+        self._bar.update(self._task, description=description, left=self._left(), **work)
 
 
 class Lines(Display):
     """Plain lines for a log: "progress: fitting knockoffs, 25 % (about 40 s left)".
 
-    They are written by a thread that looks every second, so that a command which ends at once, as with an error, writes none,
-    and work that reports nothing for long is still seen to be under way.
+    A thread checks every second whether a line is due: so a command that ends at once, as with an error, writes none, and work
+    that reports nothing for long is still seen to go on.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Lines(Display):
     ) -> None:
         super().__init__(check, clock)
         self._write = write
-        self._opened, self._last, self._told = clock(), float("-inf"), ("", 0.0)
+        self._opened, self._last, self._written = clock(), float("-inf"), ("", 0.0)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep_looking, daemon=True)
 
@@ -103,16 +103,18 @@ class Lines(Display):
         now, state = self._clock(), (self._doing, self._share)
         if not any(state) and now - self._opened < UNCHANGED:
             return  # the first phase will be named soon
-        between = BETWEEN_PHASES if state[0] != self._told[0] else BETWEEN_LINES if state != self._told else UNCHANGED
+        between = BETWEEN_LINES if state != self._written else UNCHANGED
+        if state[0] != self._written[0]:
+            between = BETWEEN_PHASES
         if now - self._last < between:
             return
-        self._last, self._told = now, state
+        self._last, self._written = now, state
         share = f", {100 * self._share:.0f} %" if self._share else ""
         left = self._left()
         self._write(f"progress: {self._doing or 'working'}{share}{f' ({left})' if left else ''}")
 
     def _show(self) -> None:
-        """Nothing: the thread looks."""
+        """Nothing to do: the thread writes."""
 
     def _keep_looking(self) -> None:
         while not self._ended.wait(EVERY):
@@ -121,7 +123,7 @@ class Lines(Display):
 
 @contextmanager
 def progress_display(label: str) -> Iterator[Display]:
-    """A display on standard error, to be given as ``progress``; Ctrl-C ends the work where that is safe."""
+    """A display on standard error, to be passed as ``progress``; it ends the work after Ctrl-C, where that is safe."""
     if not errors.is_terminal:
         with Lines(stopping.check, lambda line: errors.print(line, markup=False, soft_wrap=True)) as lines:
             yield lines

@@ -29,7 +29,7 @@ FILES = ("selection.json", "selection.csv", "report.html")
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """What to select at, and how often."""
+    """The options of a selection, beside statistic and sampler."""
 
     fdr: float = 0.1
     copies: int | str = AUTOMATIC
@@ -38,8 +38,8 @@ class SelectionOptions:
     task: str = "auto"
     seed: int = 0
     jobs: int | None = None  # processes for several draws
-    scheduler: str | None = None  # of a Dask cluster that runs them instead
-    stream: str = AUTO  # whether Parquet files are read block by block: auto, always or never
+    scheduler: str | None = None  # address of a Dask cluster that runs them instead
+    stream: str = AUTO  # are Parquet files read block by block? auto, always or never
 
 
 def run(
@@ -76,13 +76,13 @@ def run(
         try:
             folder.write(result_files(result, title=title, changes=changes, command=command))
         finally:
-            show_selection(result)  # also where the disk is full: it may have taken hours
+            show_selection(result)  # even if files cannot be written: it may have taken hours
     output.print(f"Report: {out / 'report.html'}", markup=False)
     return result
 
 
 def selector_of(choices: Choices, options: SelectionOptions) -> KnockoffSelector:
-    """The selector that the words of the command line describe."""
+    """The selector with these options."""
     check_fdr(options.fdr)
     check_task(options.task, "--task")
     return KnockoffSelector(
@@ -116,7 +116,7 @@ def result_files(
     changes: tuple[str, ...] = (),
     command: str = "",
 ) -> dict[str, str]:
-    """The contents of the three files that every selection writes; ``command`` makes them again."""
+    """The contents of the three files that every selection writes; ``command`` is the one that makes them again."""
     return {
         "selection.json": result.to_json(),
         "selection.csv": spreadsheet_csv(result.to_frame()),

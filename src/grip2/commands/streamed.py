@@ -1,4 +1,4 @@
-"""`grip2 select` of Parquet files that are read block by block."""
+"""Reads Parquet files for `grip2 select` block by block."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from grip2.streaming.read import StreamedTable, look_through
 
 @dataclass(frozen=True, eq=False)
 class LoadedStream:
-    """What the selector is given, and what was done to get there."""
+    """The table for the selector, and what was done to make it."""
 
     table: StreamedTable
     notices: tuple[str, ...]
-    left_out: dict[str, list[str]]  # what columns stand for that others represent
+    left_out: dict[str, list[str]]  # for every representative, the columns that it stands for
 
 
 def load_stream(
     options: TableOptions, target: TargetOptions, executor: Executor | None, progress: Progress | None
 ) -> LoadedStream:
-    """The first pass over the files, and the units of their columns; raises where they cannot be read block by block."""
+    """The first pass over the files, and the units of their columns; raises if they cannot be read block by block."""
     _refuse(options, target)
     assert target.target is not None
     looked = look_through(

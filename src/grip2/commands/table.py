@@ -1,4 +1,4 @@
-"""A table made ready for a command: read, its target set apart, prepared, with a notice of every change."""
+"""Prepares a table for a command: reads it, sets its target apart, encodes it, with a notice of every change."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from grip2.groups import Groups, read_groups
 from grip2.tables import PreparedTable, Problem, TableError, TargetValues
 from grip2.tables.files import read_table
 from grip2.tables.prepare import Examined, assemble, examine
+from grip2.tables.rare import rare_values
 from grip2.tables.records import Role, error_of
-from grip2.tables.roles import nearest
+from grip2.tables.roles import Asked, asked_roles, nearest
 from grip2.tables.target import read_event, read_target, survival_target
+from grip2.tables.together import rows_together
 
-SHOWN_ALIKE = 3  # notices that differ in the column only are shown so many times
+SHOWN_ALIKE = 3  # notices of one kind, about different columns, that are shown
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """Which columns are no features."""
+    """The columns that are no features."""
 
     target: str | None = None
     event: str | None = None  # "column", or "column=value" with the value that says that the event has happened
@@ -57,7 +59,7 @@ class TargetOptions:
 
 @dataclass(frozen=True, eq=False)
 class LoadedTable:
-    """What a command works on."""
+    """A table that has been read, with its target and clusters."""
 
     examined: Examined
     y: np.ndarray | None
@@ -67,7 +69,7 @@ class LoadedTable:
 
 
 def load(options: TableOptions, target: TargetOptions) -> LoadedTable:
-    """Read a table and find out what its columns are; raises where the table cannot be used, with all its problems."""
+    """Read a table and the roles of its columns; raises with all problems if it cannot be used."""
     loaded, problems = look(options, target)
     if problems:
         raise error_of(problems, str(options.path))
@@ -75,7 +77,7 @@ def load(options: TableOptions, target: TargetOptions) -> LoadedTable:
 
 
 def look(options: TableOptions, target: TargetOptions) -> tuple[LoadedTable, list[Problem]]:
-    """The same, with the problems instead of an error."""
+    """As `load`, but returns the problems instead of raising."""
     path = options.path
     if target.weights is not None:
         raise Grip2Error(f"--weights {target.weights}: no statistic honours weights of rows; leave --weights out.")
@@ -94,22 +96,29 @@ def look(options: TableOptions, target: TargetOptions) -> tuple[LoadedTable, lis
     _check_apart(apart, options.roles or {}, path)
     if len(names) == len({name for name in apart.values() if name is not None}):
         raise TableError(f"{path}: no columns are left besides the target {target.target!r}.")
-    values, problems = _target(frame, target.target, event, event_value)
+    # Names that there are not may have been meant for the target, which the features know nothing of.
+    given = dict(options.roles or {})
+    own = {name: role for name, role in given.items() if name == target.target or name not in names}
+    asked, wrong = asked_roles(own, names, target.target)
+    values, problems = _target(frame, target.target, event, event_value, asked)
     clusters = None if target.cluster is None else np.array(frame[target.cluster].to_list(), dtype=object)
     features = frame.drop([name for name in dict.fromkeys(apart.values()) if name is not None])
     if values is not None and values.rows is not None and not problems:
         features = features[values.rows.tolist()]
         clusters = None if clusters is None else clusters[values.rows]
     usable = values if values is not None and not problems else None
-    roles = {name: role for name, role in (options.roles or {}).items() if name not in apart.values()}
+    roles = {name: role for name, role in given.items() if name not in own and name not in apart.values()}
     examined = examine(nw.to_native(features), roles=roles, missing=options.missing, target=usable, who=str(path))
     notices = (*file.notices, *(values.notices if values is not None else ()), *examined.notices)
+    notices = (*notices, *rare_values(nw.to_native(features), examined.variables))
+    if target.cluster is None:
+        notices = (*notices, *rows_together(nw.to_native(features), examined.variables))
     loaded = LoadedTable(examined, None if usable is None else usable.values, clusters, nw.to_native(features), notices)
-    return loaded, [*problems, *examined.problems]
+    return loaded, [*wrong, *problems, *examined.problems]
 
 
 def _check_apart(apart: Mapping[str, str | None], roles: Mapping[str, str], path: Path) -> None:
-    """Refuse a column that is asked to be two things at once."""
+    """Refuse a column that is given two purposes."""
     taken: dict[str, str] = {}
     for option, name in apart.items():
         if name in taken:
@@ -123,11 +132,15 @@ def _check_apart(apart: Mapping[str, str | None], roles: Mapping[str, str], path
 
 
 def _target(
-    frame: nw.DataFrame[Any], target: str | None, event: str | None, event_value: str | None
+    frame: nw.DataFrame[Any],
+    target: str | None,
+    event: str | None,
+    event_value: str | None,
+    asked: Mapping[str, Asked],
 ) -> tuple[TargetValues | None, list[Problem]]:
     if target is None:
         return None, []
-    time, problems = read_target(frame[target], target)
+    time, problems = read_target(frame[target], target, asked.get(target))
     if event is None:
         return time, problems
     happened, more = read_event(frame[event], event, event_value)
@@ -137,7 +150,7 @@ def _target(
 
 
 def tell(loaded: LoadedTable) -> None:
-    """How many columns there are of each role, and every change; of changes alike only the first ones."""
+    """Write notices: how many columns have each role, and every change; of similar changes only the first ones."""
     roles = Counter(str(variable.role) for variable in loaded.examined.variables)
     notice(
         f"{len(loaded.examined.variables)} columns: "
@@ -148,7 +161,7 @@ def tell(loaded: LoadedTable) -> None:
 
 
 def shortened(notices: Sequence[str]) -> list[str]:
-    """Notices, of those that say the same of many columns the first ones and how many more there are."""
+    """The notices; of one kind, about many columns, only the first ones and how many more there are."""
     kind_of = [_kind(line) for line in notices]
     counts, seen = Counter(kind_of), Counter[str]()
     lines = []
@@ -161,7 +174,17 @@ def shortened(notices: Sequence[str]) -> list[str]:
     return lines
 
 
-_KINDS = ("counts the rows", "constant", "a copy of", "pooled into", "missing", "left out", "scaled", "read as")
+_KINDS = (
+    "separate ranges",
+    "counts the rows",
+    "constant",
+    "a copy of",
+    "pooled into",
+    "missing",
+    "left out",
+    "scaled",
+    "read as",
+)
 
 
 def _kind(line: str) -> str:
@@ -171,7 +194,7 @@ def _kind(line: str) -> str:
 def prepared(loaded: LoadedTable, options: TableOptions) -> tuple[PreparedTable, dict[str, list[str]]]:
     """The table in numbers with its units: categories, groups from a file, clusters of correlated columns among the others.
 
-    Also returns what columns stand for that were left out because others represent them.
+    Also returns, for every representative of left-out columns, the columns that it stands for.
     """
     if options.representatives and options.group_threshold is None:
         raise Grip2Error("--group-representatives needs --group-threshold, which forms the groups.")
@@ -205,7 +228,7 @@ def _who(options: TableOptions) -> str:
 
 
 def _numbers(table: PreparedTable, taken: set[str]) -> pd.DataFrame:
-    """The columns of numbers that belong to no group yet; missing values, for this purpose, at their medians."""
+    """The columns of numbers that belong to no group yet, with missing values filled by medians."""
     single = {
         v.name: table.X[:, v.columns[0]]
         for v in table.variables

@@ -1,4 +1,4 @@
-"""A progress bar of trials that are kept: finished, failed, planned, and the time that is left."""
+"""A progress bar of trials: finished, failed, planned, and the time that is left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grip2.experiments.loop import Progress
 
 @contextmanager
 def trials_bar(label: str) -> Iterator[Callable[[Progress], None]]:
-    """The bar, as a callback for runs."""
+    """A callback that runs call with their progress, which the bar shows."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -23,7 +23,7 @@ def trials_bar(label: str) -> Iterator[Callable[[Progress], None]]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    # Trials may take minutes each: an estimate needs a longer memory than rich's half minute.
+    # Trials may take minutes each: estimates must look back further than the half minute of rich.
     with Bar(*columns, console=errors, speed_estimate_period=3600) as bar:
         task = bar.add_task(label, total=None, failures="")
 

@@ -1,4 +1,4 @@
-"""Words that the parser of the command line cannot make sense of, answered by one sentence that says what to write."""
+"""Messages for usage errors on the command line: one sentence that says what to write."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ def usage_sentence(error: Any) -> str:
         return _missing(error)
     if kind == "BadParameter" and error.message.startswith("--"):  # by our own parsers, which name the option
         return str(error.message)
-    told = error.format_message().strip()
-    word = re.match(r"No such command '(.*?)'", told)
+    message = error.format_message().strip()
+    word = re.match(r"No such command '(.*?)'", message)
     if word and Path(word[1]).suffix and Path(word[1]).is_file():
         return f"{word[1]} is a file, not a command. Write: grip2 select {word[1]} --target COLUMN"
-    if "unexpected extra argument" in told:
-        told = told.rstrip(".") + ". Put quotes around words with spaces, and one word after each option."
-    return f"{told.rstrip('.?')}{'?' if told.endswith('?') else '.'} See {_command(error)} --help."
+    if "unexpected extra argument" in message:
+        message = message.rstrip(".") + ". Put quotes around words with spaces, and one word after each option."
+    return f"{message.rstrip('.?')}{'?' if message.endswith('?') else '.'} See {_command(error)} --help."
 
 
 def _missing(error: Any) -> str:
-    """What is missing, and what it is for."""
+    """The sentence for a missing parameter, with its purpose."""
     option = next((word for word in error.param.opts if word.startswith("--")), None)
     help_text = (getattr(error.param, "help", None) or "").strip().rstrip(".")
     what = option or f"the {error.param.name}"

@@ -1,4 +1,4 @@
-"""Messages of the library in the words of the command line: options instead of parameters, names instead of classes."""
+"""Rewrites messages of the library for the command line: options instead of parameters, names instead of classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grip2.knockoffs.registry import SAMPLERS
 from grip2.statistics.registry import STATISTICS
 
 _OPTIONS = "fdr|copies|task|missing|statistic|knockoffs|offset|groups"
-# In this order.
+# Patterns and their replacements, applied in this order.
 _PHRASES = (
     (r"^KnockoffSelector: ", ""),
     (r"columns=\{.*?\} \((--as .*?)\)(?=[.,;\s]|$)", r"\1"),
@@ -38,7 +38,7 @@ _PHRASES = (
 
 
 def in_command_words(text: str) -> str:
-    """A message of the library as somebody reads it who knows the command line alone."""
+    """A message of the library for somebody who knows only the command line."""
     for pattern, words in _PHRASES:
         text = re.sub(pattern, words, text)
     for name, words in _class_names().items():

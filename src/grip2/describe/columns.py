@@ -1,4 +1,4 @@
-"""The columns of a table as effects are described: the points at which, and what they are called."""
+"""The columns of a table whose effects are described: the points of their curves, and the names of these points."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from grip2.tables import PreparedTable, Role
 
 CURVE_POINTS, SURFACE_POINTS = 41, 20
-# Columns with at most so many distinct values have these for their grid.
+# The grid of a column with at most so many distinct values is these values.
 DISTINCT_MOST = 12
-# Grids of other columns lie between these quantiles.
+# Grids of other columns are between these quantiles.
 _FROM, _TO = 0.01, 0.99
 
 
@@ -21,11 +21,11 @@ class DescribedColumn:
 
     name: str
     values: np.ndarray  # (rows,) in the user's units
-    levels: tuple[str, ...] = ()  # called so at the values 0, 1, 2, ...; empty: numbers
+    levels: tuple[str, ...] = ()  # names of the values 0, 1, 2, ...; empty: numbers
     of_category: bool = False
 
     def grid(self, points: int) -> np.ndarray:
-        """Where effects are described: all distinct values of a column with few, else so many of equal distance."""
+        """The points at which effects are described: all distinct values of a column with few, or so many equally spaced ones."""
         distinct = np.unique(self.values)
         if len(distinct) <= DISTINCT_MOST or (self.levels and len(distinct) <= points):
             return distinct
@@ -35,7 +35,7 @@ class DescribedColumn:
         return np.linspace(low, high, points)
 
     def labels(self, grid: np.ndarray) -> tuple[str, ...]:
-        """The levels at the points of a grid; empty where these are numbers."""
+        """The levels at the points of a grid; empty if these are numbers."""
         numbers = grid.astype(int)
         known = bool(self.levels) and np.array_equal(numbers, grid) and 0 <= numbers.min()
         return tuple(self.levels[k] for k in numbers) if known and numbers.max() < len(self.levels) else ()

@@ -1,4 +1,4 @@
-"""The draws of a posterior of effects, as descriptions read them: terms of columns and of pairs, shares, values at points."""
+"""What descriptions need from the draws of a posterior of effects: terms of columns and of pairs, shares, values at points."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EffectDraws:
         self.effects = np.zeros((len(rounds), posterior.model.moments.size))  # (draws, columns of the model)
         for row, (used, values) in zip(self.effects, rounds, strict=True):
             row[used] = values
-        # Effects on labels are those on latent measurements, others are in deviations of the response.
+        # Effects on labels are on the scale of latent measurements, others in standard deviations of the response.
         self.unit = 1.0 if posterior.latent else float(posterior.deviations[response])
 
     @cached_property
@@ -45,7 +45,7 @@ class EffectDraws:
         return np.asarray(np.maximum(0.0, np.einsum("dk,kl,dl->d", effects, gram, effects, optimize=True)))
 
     def share(self, numbers: np.ndarray) -> float:
-        """Posterior mean of the share of the response's variance that some columns of the model have together."""
+        """Posterior mean of the share of the response's variance that some columns of the model explain together."""
         return float(np.mean(self._variance(numbers) / self._whole)) if len(numbers) else 0.0
 
     def acts(self, numbers: np.ndarray) -> float:
@@ -58,7 +58,7 @@ class EffectDraws:
 
     @cached_property
     def pairs(self) -> tuple[PairColumns, ...]:
-        """Those that act in any draw."""
+        """The pairs that act in any draw."""
         columns = self._posterior.model.columns
         found = []
         for k, place in enumerate(columns.pair_place(-1)[:, 0, 0]):
@@ -69,7 +69,7 @@ class EffectDraws:
         return tuple(found)
 
     def values(self, points: dict[int, np.ndarray], numbers: np.ndarray) -> np.ndarray:
-        """(points, draws) what columns of the model add; ``points``: standardised values of some columns of the table."""
+        """(points, draws) the sum of some columns' effects; ``points``: standardised values of some columns of the table."""
         model = self._posterior.model
         Z = np.zeros((len(next(iter(points.values()))), model.columns.layout.n_columns), np.float32)
         for column, at in points.items():

@@ -1,7 +1,7 @@
-"""From a selection to a description of how the selected features act.
+"""Describes how the selected features act.
 
 A Bayesian model of effects (`grip2.statistics.effect_sampler`) is fitted to the selected features after the selection, which it
-therefore cannot influence. What it finds is a description without an error guarantee.
+therefore cannot influence. The result is a description without an error guarantee.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from grip2.units import Layout, Units
 MOST_FEATURES = 40  # that are described
 MOST_ROWS = 20_000  # that the model is fitted to
 MOST_PARTNERS = 5  # of a feature
-# Sweeps for each of many classes, and for many columns, as categories have them: at least so many.
+# With many classes, or more columns than MANY_COLUMNS, as categories have them, the sweeps are shared out; at least so many each.
 LEAST_SWEEPS = 240
 MANY_COLUMNS = 30
-# A term with at least this posterior probability is described, and products that have this share of an interaction.
+# A term with at least the posterior probability PROBABLE is described, and products that act at least FREQUENT times as often as
+# the most frequent one of their interaction.
 PROBABLE, FREQUENT = 0.5, 0.2
-# A curve is monotone if a monotone one has this share of its variance over the rows.
+# A curve is monotone if its best monotone approximation has this share of its variance over the rows.
 MONOTONE = 0.9
-_DIRECTION_POINTS = 200  # quantiles of a column, at which this is judged
+_DIRECTION_POINTS = 200  # quantiles of a column at which this is judged
 
 
 def describe_effects(
@@ -111,17 +112,17 @@ class _UnitTerms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Description:
-    """What is needed to describe one feature after the other."""
+    """Everything that is needed to describe one feature after the other."""
 
     draws: list[EffectDraws]  # of every response
     columns: list[DescribedColumn]
     units: Units
     names: list[str]  # of the units
     outputs: tuple[str, ...]  # names of the responses
-    unit: float  # the user's units in one of the response
+    unit: float  # the user's units in one unit of the response
 
     def feature(self, u: int) -> FeatureEffect:
-        """Of several responses, the one on which the unit acts most."""
+        """How one unit acts; of several responses, on the one on which it acts most."""
         terms = [self._terms(draws, u) for draws in self.draws]
         shares = [draws.share(np.concatenate(of)) for draws, of in zip(self.draws, terms, strict=True)]
         k = int(np.argmax(shares))
@@ -155,7 +156,7 @@ class _Description:
         found = {curve.direction for curve in curves if curve.direction != words.UNCLEAR}
         if any(self.columns[int(j)].of_category for j in self.units.columns[u]) or len(found) > 1:
             return words.BY_COLUMN
-        # None, where every column of a group acts in few draws: then the one that acts most.
+        # If every column of a group acts in few draws, there is none: the direction of the column that acts most.
         return found.pop() if found else max(curves, key=lambda curve: curve.share).direction
 
     def _curve(self, draws: EffectDraws, j: int) -> EffectCurve:
@@ -230,7 +231,7 @@ def _functions(draws: EffectDraws, pair: PairColumns, left_is_own: bool) -> tupl
 
 
 def direction_of(values: np.ndarray) -> str:
-    """Of a curve at equally likely points in ascending order: which monotone curve, if any, has nearly all its variance."""
+    """The direction of a curve at equally likely points, ascending: monotone if a monotone curve has nearly all its variance."""
     whole = float(np.var(values))
     if whole == 0.0:
         return words.UNCLEAR

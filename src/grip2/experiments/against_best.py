@@ -1,4 +1,4 @@
-"""One method against the best other one of every cell, trial by trial: methods of a trial see the same data and knockoffs."""
+"""Compares one method with the best other one of every cell, trial by trial: methods of a trial see the same data."""
 
 from __future__ import annotations
 

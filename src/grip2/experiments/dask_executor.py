@@ -1,7 +1,7 @@
-"""The workers of a Dask client as an executor of which nobody waits without end.
+"""The workers of a Dask client as an executor whose futures always end.
 
-Dask's own executor forgets a task whose result is being fetched when the client closes or its scheduler ends: the fetch
-fails where nobody looks, and whoever waits for the result waits for ever.
+Dask's own executor loses a task whose result is being fetched when the client closes or its scheduler ends: the fetch fails
+silently, and whoever waits for the result waits for ever.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 T = TypeVar("T")
 
-# Two threads may cancel: that of the client, and that which shuts the executor down. A future is told once.
+# Two threads may cancel: that of the client, and that which shuts the executor down. The lock lets a future be cancelled once.
 _CANCELLING = Lock()
 
 
@@ -44,13 +44,13 @@ class DaskExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Refuse further tasks, and tell whoever waits for one that it was cancelled."""
+        """Refuse further tasks, and cancel the futures of those that were sent."""
         self._ended = True
         for future in list(self._sent):
             _cancel(future)
 
     async def _hand_on(self, task: Any, future: Future[T]) -> None:
-        """Whatever becomes of the task, in the thread of the client."""
+        """Pass the outcome of the task to the future, in the thread of the client."""
         try:
             result = await task.result()
         except (CancelledError, asyncio.CancelledError):
@@ -59,7 +59,7 @@ class DaskExecutor(Executor):
             if self._ended or self._client.status not in ("running", "connecting"):
                 _cancel(future)  # the connection was closed on purpose
             else:
-                with suppress(InvalidStateError):  # withdrawn meanwhile
+                with suppress(InvalidStateError):  # cancelled meanwhile
                     future.set_exception(error)
         else:
             with suppress(InvalidStateError):

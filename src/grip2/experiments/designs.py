@@ -1,4 +1,4 @@
-"""From a design and trial numbers to tables: data of a source, knockoffs of them, and the truth to judge by."""
+"""Makes the tables of trials from a design: data of a source, knockoffs of them, and the truth to judge by."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grip2.knockoffs.registry import SAMPLERS
 from grip2.settings import with_settings
 from grip2.units import Units
 
-# Purposes of the streams of a trial.
+# What a trial's random numbers are for: each purpose has a stream of its own.
 _DATA, _KNOCKOFFS, _ROWS = 0, 1, 2
 
 Value = TypeVar("Value")
@@ -51,13 +51,13 @@ class _Prepared:
 
     population: Population
     units: Units  # what is selected
-    # X and y of a trial, with rows added where the knockoffs need more.
+    # X and y of a trial, with rows added if the knockoffs need more.
     rows: Callable[[int], tuple[np.ndarray, np.ndarray]]
     sampler: Callable[[np.ndarray], KnockoffSampler]  # fitted
 
 
 class RecentResults(Generic[Value]):
-    """The last few results of a computation, by key; a worker does one task after the other on the same data."""
+    """The last few results of a computation, by key: a worker does several tasks in a row on the same data."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -65,7 +65,9 @@ class RecentResults(Generic[Value]):
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         if key not in self.found:
-            while len(self.found) >= self.size:  # before making: two full-size tables at once are too many
+            while (
+                len(self.found) >= self.size
+            ):  # before the new one is made: two large tables at once take too much memory
                 self.found.popitem(last=False)
             self.found[key] = make()
         self.found.move_to_end(key)
@@ -77,7 +79,7 @@ _TABLES: RecentResults[TrialTables] = RecentResults(1)
 
 
 def trial_tables(seed: int, design: Design, group: Sequence[int], data_home: Path | None) -> TrialTables:
-    """Data and knockoffs of a group of trials; the last group is remembered for the next method."""
+    """Data and knockoffs of a group of trials; the last group is kept for the next method."""
     key = (seed, design.key, str(data_home))
     prepared = _PREPARED.get(key, lambda: _prepare(seed, design, data_home))
     return _TABLES.get((*key, tuple(group)), lambda: _make(seed, design, group, prepared))
@@ -104,7 +106,7 @@ def _prepare(seed: int, design: Design, data_home: Path | None) -> _Prepared:
 
     def rows(trial: int) -> tuple[np.ndarray, np.ndarray]:
         X, y = population.draw(_rng(seed, design.data_key, trial, _DATA))
-        if not design.response.gaussian_noise:  # which is what added rows hold
+        if not design.response.gaussian_noise:  # added rows hold Gaussian noise
             return X, y
         return sampler_for(design, population).augment_rows(X, y, rng=_rng(seed, design.key, trial, _ROWS))
 
@@ -119,7 +121,7 @@ def _prepare(seed: int, design: Design, data_home: Path | None) -> _Prepared:
 
 
 def sampler_for(design: Design, population: Population) -> KnockoffSampler:
-    """The sampler of a design, not yet fitted; settings that it does not have are left out."""
+    """The sampler of a design, not fitted; settings that it does not have are left out."""
     if design.knockoffs == EXACT:
         return GaussianKnockoffs(np.zeros(len(population.feature_names)), population.covariance, s=design.s)
     sampler: KnockoffSampler = SAMPLERS.create(design.knockoffs)

@@ -1,6 +1,6 @@
-"""Tables of an earlier report: they fill in where a store has no finished trials.
+"""Fills in rows of a report from the tables of an earlier report, for which the store has no finished trials.
 
-Stores of trials are large and stay where they were computed; the tables of a report travel with it.
+Stores of trials are large and stay where they were computed; the tables of a report are kept with it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from grip2.experiments.summary import varying
 
 Key = tuple[str, ...]
 
-# What makes two rows of a table rows of one method in one cell, beside the parameters that vary in the plan.
+# Columns that identify a method; parameters that vary in the plan identify the design.
 _METHOD = ("method", "ensemble")
 
 
 @dataclass(frozen=True)
 class CombinedTables:
-    """Summary and single trials of a store and of an earlier report together, and what a reader must know of it."""
+    """Summary and single trials of a store and of an earlier report together, and a note for the reader."""
 
     summary: pd.DataFrame
     trials: pd.DataFrame
@@ -81,9 +81,9 @@ def _combined(
 
 
 def _of_the_plan(plan: Plan, table: pd.DataFrame, parameters: Sequence[str]) -> pd.DataFrame:
-    """Rows at the plan's levels and, where the earlier plan varied more than this one, at this one's values.
+    """Rows at the plan's levels; if the earlier plan varied more parameters, only those with the values of this plan.
 
-    Options of a source that were added after the report was written had their defaults in it.
+    Options of a source that were added after the report was written are filled in with their defaults.
     """
     options = SOURCES[plan.designs[0].source].options
     added = {name: options[name].default for name in parameters if name in options and options[name].added_later}
@@ -112,7 +112,7 @@ def _key(row: dict[Any, Any], parameters: Sequence[str]) -> Key:
 
 
 def _plain(value: Any) -> str:
-    """A value as it compares after a way through a CSV file."""
+    """A value in the form in which it compares after it was written to a CSV file and read again."""
     return value if isinstance(value, str) else "" if pd.isna(value) else f"{float(value):g}"
 
 

@@ -1,4 +1,4 @@
-"""Figures of an experiment: measures against target FDR, correlation, rows or ensemble size, and beside published numbers."""
+"""Figures of an experiment: measures against target FDR, correlation, rows or ensemble size, or beside published numbers."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def beside_published_figure(ours: pd.DataFrame, published: pd.DataFrame, looks: 
 
 
 def plain_label(text: str) -> str:
-    """A text that matplotlib draws as it is: neither formulas between dollars, nor hidden for a leading underscore."""
+    """A text that matplotlib draws as it is: dollars start no formula, and a leading underscore does not hide it."""
     return ("\u200b" if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
@@ -122,7 +122,7 @@ def _lines(axes: Any, table: pd.DataFrame, looks: MethodLooks, x: str, measure: 
         part = table[table["method"] == method].sort_values(x)
         look = looks[method]
         errors = part[f"{measure}_se"].to_numpy() if f"{measure}_se" in part else None
-        # A little apart, so that bars at one place can be told from each other.
+        # Methods are drawn a little apart, so that their bars can be distinguished.
         shift = (number - (len(methods) - 1) / 2) * 0.008 * span
         axes.errorbar(
             part[x].to_numpy(float) + shift,

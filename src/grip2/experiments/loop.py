@@ -1,6 +1,6 @@
-"""Keeping workers busy: tasks are sent out, every result is written the moment it arrives, and dead workers are replaced.
+"""Keeps workers busy: sends tasks out, writes every result the moment it arrives, and replaces dead workers.
 
-What a task is, and where its result is kept, is told by `Work`: trials of a plan and trials of a calibration run alike.
+`Work` defines what a task is and where its result is kept: trials of a plan and trials of a calibration run alike.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from grip2.errors import Grip2Failure
 from grip2.experiments.store import StoreError
 from grip2.experiments.workers import Workers
 
-_LOOK_SECONDS = 0.2  # between looks whether somebody wants to stop
-MAX_DEATHS = 3  # of a worker under one task, before the task counts as failed
+_LOOK_SECONDS = 0.2  # between two checks whether to stop
+MAX_DEATHS = 3  # workers that die under one task before it counts as failed
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -40,10 +40,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Work(Generic[Task, Result]):
-    """What is done with tasks."""
+    """What is done with tasks and their results."""
 
-    execute: Callable[[Task], Result]  # what a worker is sent, with the task
-    still_wanted: Callable[[Task], Task | None]  # what another run has not done of it meanwhile; None: all is done
+    execute: Callable[[Task], Result]  # sent to a worker together with the task
+    still_wanted: Callable[[Task], Task | None]  # the part that no other run has done meanwhile; None: all is done
     failed: Callable[[Task, str], Result]  # the result of a task that could not be computed, and why
     write: Callable[[Result], None]
     report: Callable[[], None]  # called at the start, and after every result
@@ -51,8 +51,10 @@ class Work(Generic[Task, Result]):
 
 @dataclass
 class _Pending(Generic[Task]):
+    """A task that waits or is at work."""
+
     task: Task
-    deaths: int = 0
+    deaths: int = 0  # of workers under it
 
 
 class Loop(Generic[Task, Result]):
@@ -94,12 +96,12 @@ class Loop(Generic[Task, Result]):
             self.active[future] = pending
 
     def _window(self) -> int:
-        # A task under which a worker has died runs alone, so that it takes no other down with it.
+        # A task under which a worker has died runs alone: if it kills another one, no other task is lost with it.
         suspect = any(pending.deaths for pending in (*self.active.values(), self.queue[0]))
         return 1 if suspect else self.workers.window
 
     def _collect(self, future: Future[Result]) -> bool:
-        """Write the result of a task; True where its worker died."""
+        """Write the result of a task; True if its worker died."""
         pending = self.active.pop(future)
         try:
             result = future.result()
@@ -108,7 +110,7 @@ class Loop(Generic[Task, Result]):
             return True
         except CancelledError:
             raise Grip2Failure("the Dask scheduler is gone. Finished trials are kept; run again to go on.") from None
-        except Exception as error:  # the task could not be sent, or the cluster gave it up
+        except Exception as error:  # the task could not be sent, or the cluster has given it up
             result = self.work.failed(pending.task, f"{type(error).__name__}: {error}")
         self.work.write(result)
         return False
@@ -130,10 +132,10 @@ class Loop(Generic[Task, Result]):
 
 @contextmanager
 def first_run(folder: Path) -> Iterator[bool]:
-    """True for the first of several runs on a folder. The lock ends with the process, however it ends."""
+    """True for the first of several runs on a folder. The lock is released when the process ends, however it ends."""
     try:
         import fcntl
-    except ImportError:  # Windows: both runs begin at the same end
+    except ImportError:  # Windows: every run counts as the first
         yield True
         return
     with _opened(folder / "run.lock") as file:
@@ -149,7 +151,7 @@ def first_run(folder: Path) -> Iterator[bool]:
 
 
 def _opened(path: Path) -> TextIO:
-    """The lock file; never what a symbolic link in its place points to, which would be overwritten."""
+    """The opened lock file; a symbolic link is refused, because the file that it points to would be overwritten."""
     try:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         if not stat.S_ISREG(os.fstat(number).st_mode):

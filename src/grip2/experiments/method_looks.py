@@ -1,7 +1,7 @@
 """How methods are labelled and drawn: the same label, colour, marker and line in every figure and table of a report.
 
-Labels come from the plan, else from the registry of statistics. Colours and markers follow the order of the registry; a
-variant of a statistic (a method under another name) has its colour and a dashed line.
+Labels come from the plan or, if it has none, from the registry of statistics. Colours and markers follow the order of the
+registry; a variant of a statistic (a method under another name) has the same colour and a dashed line.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _COLOURS = (WINE, AMBER, SKY, GREY, PINK, BLACK, GREEN, BLUE)
 _MARKERS = "*s^vpXDdPhx<>"
 _VARIANT_MARKERS = "Dd8P<"
 
-# Lengths of dashes and gaps, as matplotlib takes them; or a plain line.
+# A line style of matplotlib: its name, or lengths of dashes and gaps.
 Dash = str | tuple[float, tuple[float, ...]]
-# The first turn through the colours is solid, a second one is not.
+# Lines are solid until all colours have been used once, then dashed.
 _TURNS: tuple[Dash, ...] = ("-", (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 _VARIANTS: tuple[Dash, ...] = ((0, (4, 1.5)), (0, (1, 1.2)), (0, (8, 2)))
 
@@ -35,6 +35,8 @@ SIZE_IN_NAME = ", K = "
 
 @dataclass(frozen=True)
 class Look:
+    """How one method is labelled and drawn."""
+
     label: str
     colour: str
     marker: str
@@ -73,7 +75,7 @@ class MethodLooks:
         return self._looks[name.partition(SIZE_IN_NAME)[0]]
 
     def label(self, name: str) -> str:
-        """What people read; of an ensemble, with its size."""
+        """The label of a method; of an ensemble, with its size."""
         method, separator, size = name.partition(SIZE_IN_NAME)
         return self._looks[method].label + separator + size
 

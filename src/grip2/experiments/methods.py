@@ -1,4 +1,4 @@
-"""From a method of a plan to its statistic: the paper's values or defaults, then the plan's settings, then the method's own."""
+"""Makes the statistic of a plan's method: the paper's values or defaults, then the plan's settings, then the method's own."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from grip2.statistics.registry import STATISTICS
 def statistic_for(plan: Plan, method: Method) -> Statistic:
     """The statistic of a method.
 
-    A setting of the plan changes every statistic that has it; where a statistic does not have it but holds others that do,
-    such as the network of a staged one, it changes those. A method's own settings come last and name their place exactly.
+    A setting of the plan changes every statistic that has it; if a statistic does not have it but holds others that do, such as
+    the network of a staged one, it changes those. A method's own settings come last and name their place exactly.
     """
     setting = method.setting or plan.setting
     own = dict(method.settings)
@@ -30,7 +30,7 @@ def statistic_for(plan: Plan, method: Method) -> Statistic:
         start: Statistic = (
             STATISTICS.create(name) if setting == DEFAULT_SETTING else STATISTICS.create_paper(name, setting)
         )
-        # The method's own settings may put another statistic inside, to which the plan's then apply.
+        # The method's own settings may replace a statistic inside, to which the plan's settings then apply.
         changed = with_settings(start, own, create=STATISTICS.create)
         shared = {
             place: value
@@ -45,9 +45,7 @@ def statistic_for(plan: Plan, method: Method) -> Statistic:
 
 
 def check_methods(plan: Plan) -> None:
-    """Refuse settings that no statistic has, or whose values are bad, with the line of the plan; else a worker would find them
-    an hour later.
-    """
+    """Refuse unknown settings and bad values, with the line of the plan, before a worker meets them, perhaps hours later."""
     for method in plan.methods:
         try:
             statistic = statistic_for(plan, method)
@@ -71,7 +69,7 @@ def _check_settings(statistic: Statistic, method: Method) -> None:
 
 
 def _line_of(plan: Plan, method: Method, message: str) -> int | None:
-    """The line of the setting that a complaint names: one of the plan's own, or of the method's."""
+    """The line of the setting that an error message names: among the plan's settings, or the method's."""
     for name in plan.shared_settings(method):
         if name not in method.settings and re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", message):
             return line_of(key_lines(plan.text), ("settings", name.partition(".")[0]))

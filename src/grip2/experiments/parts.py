@@ -1,7 +1,7 @@
-"""Which designs stand together on a page: those that differ only in what the page of their source lays out as axes.
+"""Decides which designs share the sections of a report: those that differ only in the axes of their source.
 
-Tables of a report name the parameters that vary in the plan. For a page they are completed by those that do not, so that
-headings tell the value that was run; and designs that differ in anything else have sections of their own.
+Tables of a report name the parameters that vary in the plan. For sections they are completed by those that do not vary, so that
+headings can name the values that were run. Designs that differ in anything else have sections of their own.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from grip2.knockoffs.registry import SAMPLERS
 
 @dataclass(frozen=True)
 class Part:
-    """The rows of some designs, in what these differ from the others, and an ending for names of files."""
+    """The rows of the designs that share sections."""
 
     table: pd.DataFrame
     trials: pd.DataFrame
-    label: str = ""  # "snr = 0.5, copies = 5"; empty where there is one part only
-    suffix: str = ""
+    label: str = ""  # how they differ from other parts: "snr = 0.5, copies = 5"; empty if there is one part only
+    suffix: str = ""  # ending of the names of their files
 
 
 def parts_of(plan: Plan, table: pd.DataFrame, trials: pd.DataFrame, axes: Sequence[str]) -> Iterator[Part]:
@@ -52,14 +52,14 @@ def completed(plan: Plan, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def fixed_parameters(plan: Plan) -> str:
-    """What is the same in all designs, in words: "n = 2000, rho = 0"."""
+    """The parameters that are the same in all designs, in words: "n = 2000, rho = 0"."""
     design, free = plan.designs[0], set(varying(plan))
-    told = {name: value for name, value in design.parameters.items() if name not in free and _matters(design, name)}
-    return ", ".join(f"{name} = {shown(value)}" for name, value in told.items())
+    fixed = {name: value for name, value in design.parameters.items() if name not in free and _matters(design, name)}
+    return ", ".join(f"{name} = {shown(value)}" for name, value in fixed.items())
 
 
 def kind_of_knockoffs(design: Design) -> str:
-    """How a design's knockoffs are made: "copula (mvr)"."""
+    """The knockoffs of a design in words: "copula (mvr)"."""
     return f"{design.knockoffs} ({design.s})" if _has(design.knockoffs, "s") else design.knockoffs
 
 
@@ -75,7 +75,7 @@ def _matters(design: Design, name: str) -> bool:
 
 
 def _has(knockoffs: str, setting: str) -> bool:
-    """Do knockoffs of a name have a setting?"""
+    """Does the sampler of this name have the setting?"""
     if knockoffs == EXACT:
         return setting == "s"
     return setting in SAMPLERS.create(knockoffs).get_params(deep=False)

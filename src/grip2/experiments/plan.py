@@ -21,7 +21,7 @@ from grip2.statistics.paper_settings import PAPER_SETTINGS
 
 PRESETS = ("synthetic", "har", "hiv", "calibration")
 
-# Knockoffs drawn from the known distribution of a source; beside the registered samplers.
+# The name, beside those of registered samplers, for knockoffs from the known distribution of a source.
 EXACT = "exact"
 DEFAULT_FDR = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 # What methods start from: the paper's values for one of its experiments, or the defaults of their statistics.
@@ -52,13 +52,12 @@ class Design:
     trials: int
     center: bool = True  # fixed-X knockoffs only: the model has an intercept
     copies: int = 1  # knockoffs of every unit, drawn together
-    grouped: bool = (
-        False  # the units of the source are selected as wholes; otherwise columns are, judged by their units
-    )
+    # True: the units of the source are selected as wholes. False: columns are selected, and judged by their units.
+    grouped: bool = False
 
     @property
     def response(self) -> type[Response]:
-        """What kind of response the data has."""
+        """The kind of response that the data has."""
         return SOURCES[self.source].response(self.options)
 
     @property
@@ -68,13 +67,13 @@ class Design:
 
     @property
     def data_key(self) -> str:
-        """Names the data alone: designs that differ in their knockoffs share data, trial by trial."""
+        """Identifies the data alone: designs that differ only in their knockoffs share data, trial by trial."""
         return digest({"source": self.source, **SOURCES[self.source].keyed(self.options)})
 
     @property
     def key(self) -> str:
-        """Names the data with its knockoffs; trials in a store are found by it, so it must not change."""
-        # Settings that were added later enter only where they are not at their defaults.
+        """Identifies data and knockoffs; trials in a store are found by it, so it must not change."""
+        # Settings that were added later enter only if they are not at their defaults.
         added = {"copies": self.copies} if self.copies != 1 else {}
         added |= {"grouped": True} if self.grouped else {}
         return digest({"data": self.data_key, "knockoffs": self.knockoffs, **self.sampler_settings, **added})
@@ -86,7 +85,7 @@ class Design:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Everything that tells designs apart, flat."""
+        """Everything in which designs can differ, in one flat dictionary."""
         return {
             "source": self.source,
             **self.options,
@@ -134,7 +133,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compute.
+    """What to compute: all methods on all designs they apply to.
 
     A method starts from its ``setting``, or the plan's; then the plan's ``settings`` and its own are changed
     (`grip2.experiments.methods.statistic_for`).
@@ -145,7 +144,7 @@ class Plan:
     methods: tuple[Method, ...]
     setting: str = "default"
     seed: int = 0
-    batch: int = 1  # trials that are computed together where a method can
+    batch: int = 1  # trials that are computed together, by methods that can
     fdr: tuple[float, ...] = DEFAULT_FDR
     settings: Mapping[str, Any] = field(default_factory=dict)
     about: str = ""
@@ -160,7 +159,7 @@ class Plan:
                     yield Cell(design, method, self._configuration(design, method))
 
     def shared_settings(self, method: Method) -> Mapping[str, Any]:
-        """The plan's settings, as far as they are for a method: not where it starts from a ``setting`` of its own."""
+        """The plan's settings that apply to a method: none if it starts from a ``setting`` of its own."""
         return {} if method.setting else self.settings
 
     def _configuration(self, design: Design, method: Method) -> str:
@@ -195,7 +194,7 @@ class Plan:
 
 
 def digest(content: Any) -> str:
-    """A short name for plain content: the same on every machine, whatever the order of keys."""
+    """A short hash of plain content: the same on every machine, whatever the order of keys."""
     text = json.dumps(content, sort_keys=True, default=list)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

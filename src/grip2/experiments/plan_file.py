@@ -1,4 +1,4 @@
-"""Reading a plan from TOML: every complaint names the file, the line, what was expected and what was found."""
+"""Reads a plan from TOML: every error names the file, the line, what was expected and what was found."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from grip2.knockoffs.s_matrix import SOLVERS
 from grip2.registry import Registry
 from grip2.statistics.registry import STATISTICS
 
-# Names of plans name folders as well.
+# A plan's name is the name of a folder too.
 _FILE_NAME = re.compile(r"\w[\w .-]*")
 _TOP = ("name", "about", "setting", "seed", "trials", "batch", "fdr", "settings", "data", "method")
 _METHOD = ("name", "label", "statistic", "ensemble", "setting", "settings", "only", "trials")
-# More than these cannot be computed, and would fill the memory before the first trial.
+# More cannot be computed, and would fill the memory before the first trial.
 MOST_DESIGNS = 100_000
 MOST_TRIALS = 10_000_000
 # Keys that every [[data]] block may have, beside the options of its source.
@@ -43,7 +43,7 @@ def parse_plan(text: str, file: str = "plan") -> Plan:
 
 
 class _Reader:
-    """Walks a parsed document and knows the line of everything in it."""
+    """Checks a parsed document, and knows the line of everything in it."""
 
     def __init__(self, text: str, file: str) -> None:
         self.text = text
@@ -116,7 +116,7 @@ class _Reader:
         return found
 
     def check_samplers(self, block: Mapping[str, Any], source: Source, names: list[str], at: Path) -> None:
-        """Samplers must exist; ``s`` must be given only where one of them has it. ``center`` is ignored by all but one."""
+        """Samplers must exist, and ``s`` be given only if one of them has it. ``center`` is ignored by all but one."""
         has_s = EXACT in names
         for name in names:
             if name == EXACT and not source.known_distribution:
@@ -129,7 +129,7 @@ class _Reader:
             self.fail(f"s: {' and '.join(names)} knockoffs have no such setting", (*at, "s"))
 
     def check_units(self, source: Source, axes: Mapping[str, list[Any]], at: Path) -> None:
-        """Copies must be numbers that every sampler can draw; groups exist where the source has units of several columns."""
+        """Every sampler must be able to draw the copies; only sources with units of several columns can be grouped."""
         for name in axes["knockoffs"]:
             if name != EXACT and max(axes["copies"]) > 1 and not SAMPLERS.load(name).draws_copies:
                 self.fail(f"copies: {name} knockoffs exist in one copy only", (*at, "copies"))
@@ -176,7 +176,7 @@ class _Reader:
                 raise PlanError.at(self.file, self.text, method.line, complaint)
 
     def settings(self, block: Mapping[str, Any], at: Path) -> dict[str, Any]:
-        """Settings of a statistic by dotted names; a table inside the table is a part: { network = { steps = 500 } }."""
+        """Settings of a statistic by dotted names: { network = { steps = 500 } } is network.steps."""
         return dict(_dotted(self.table(block, "settings", at)))
 
     def levels(self, document: Mapping[str, Any]) -> tuple[float, ...]:
@@ -261,7 +261,7 @@ class _Reader:
             self.fail(complaint, (name, 0))
 
     def registered(self, registry: Registry, name: str, path: Path, beside: tuple[str, ...] = ()) -> None:
-        """Refuse what is neither a registered name nor "module:Class"."""
+        """Refuse a text that is neither a registered name nor "module:Class"."""
         names = [*beside, *registry.names()]
         if name not in names and name.count(":") != 1:
             self.fail(f"{path[-1]}: {self.unknown(name, names)}", path)
@@ -281,7 +281,7 @@ class _Reader:
 
 
 def _first_named(message: str, names: Iterable[str]) -> str:
-    """The key that a complaint names first; empty where it names none."""
+    """The key that an error message names first; empty if it names none."""
     found = {name: match.start() for name in names if (match := re.search(rf"\b{re.escape(name)}\b", message))}
     return min(found, key=lambda name: found[name], default="")
 

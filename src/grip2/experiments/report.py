@@ -1,4 +1,4 @@
-"""The report of an experiment: figures (SVG, PNG), tables (CSV, Markdown) and one self-contained HTML page."""
+"""Writes the report of an experiment: figures (SVG, PNG), tables (CSV, Markdown) and one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from grip2.pages import render_page
 def write_report(plan: Plan, store: Store, folder: Path, *, earlier: Path | None = None) -> Path:
     """Write everything into ``folder``; returns the path of the page.
 
-    ``earlier`` is the folder of an earlier report, from whose tables rows are taken that the store has no trials for.
+    ``earlier`` is the folder of an earlier report, whose tables provide the rows for which the store has no trials.
     """
     table, trials = summary_table(plan, store), trial_table(plan, store)
     facts = _facts(plan, store)
@@ -54,7 +54,7 @@ def write_report(plan: Plan, store: Store, folder: Path, *, earlier: Path | None
 
 
 def _sections(plan: Plan, source: Source, table: pd.DataFrame, trials: pd.DataFrame) -> list[Section]:
-    """The sections of the source, for designs that differ in other things than its axes once for each."""
+    """The sections of the source, once for every part of the designs (`grip2.experiments.parts`)."""
     looks = MethodLooks(plan.methods)
     return [
         replace(
@@ -76,7 +76,7 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def plain_markdown(value: object) -> str:
-    """A text in Markdown that shows as it is, whatever signs it holds."""
+    """A text in Markdown that is shown as it is, whatever characters it has."""
     return re.sub(r"([\\`*_|<>\[\]~$&#])", r"\\\1", str(value))
 
 
@@ -99,7 +99,7 @@ def _files(plan: Plan, sections: Sequence[Section], facts: list[str]) -> dict[st
 
 
 def _facts(plan: Plan, store: Store) -> list[str]:
-    """What a reader must know of how the numbers came about."""
+    """Sentences on how the numbers were computed."""
     now = state(plan, store)
     facts = [f"{now.done} of {now.total} planned trials are finished; {now.failed} failed. Seed {plan.seed}."]
     kinds = sorted({kind_of_knockoffs(design) for design in plan.designs})

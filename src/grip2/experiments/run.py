@@ -1,4 +1,4 @@
-"""Running a plan: workers compute what the store lacks, and every result is written as soon as it arrives."""
+"""Runs a plan: workers compute what the store lacks, and every result is written as soon as it arrives."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run_plan(
 
 
 def fetch_data(designs: Iterable[Design], data_home: Path | None) -> None:
-    """Have the data files ready before workers need them: downloaded once, and a run without data ends before it begins."""
+    """Have data files ready before workers need them: they are downloaded once, and a run without data fails at its start."""
     for design in {design.key: design for design in designs}.values():
         SOURCES[design.source].fetch(design.options, data_home)
 
@@ -54,9 +54,9 @@ def fetch_data(designs: Iterable[Design], data_home: Path | None) -> None:
 def missing_tasks(
     plan: Plan, store: Store, retry_failed: bool = False, data_home: Path | None = None, threads: int = 1
 ) -> list[Task]:
-    """Tasks with something to compute, all first trials before all second ones.
+    """Tasks with something to compute: the first trials of all cells, then the second ones, and so on.
 
-    Groups of trials are fixed by the plan: trial 13 is computed beside trials 10 to 19, whatever is missing of them.
+    Groups of trials are fixed by the plan: trial 13 is computed together with trials 10 to 19, whichever of them are missing.
     """
     tasks = []
     for number, cell in enumerate(plan.cells()):
@@ -72,7 +72,7 @@ def missing_tasks(
 
 
 def state(plan: Plan, store: Store) -> Progress:
-    """How far a plan is."""
+    """How much of a plan is done."""
     done = failed = total = 0
     for cell in plan.cells():
         settled = store.settled(cell.configuration, cell.method.name, cell.method.ensemble)
@@ -84,13 +84,13 @@ def state(plan: Plan, store: Store) -> Progress:
 
 
 def execute(task: Task) -> TaskResult:
-    """What a worker is sent."""
+    """Run a task in a worker."""
     prepare_worker(task.threads)
     return run_task(task)
 
 
 def _without_settled(task: Task, store: Store, retry_failed: bool) -> Task | None:
-    """The task with what is still to be written, or None."""
+    """The task with the trials that are still to be written; None if there are none."""
     method = task.cell.method
     settled = store.settled(task.cell.configuration, method.name, method.ensemble)
     closed = {trial for trial, status in settled.items() if status == "done" or not retry_failed}

@@ -1,4 +1,4 @@
-"""Sections of a report, and those that several sources of data have: seed ensembles, and tables of numbers."""
+"""Sections of a report: their record, and those that several sources of data share (seed ensembles, tables of numbers)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a source of data is: its options, what its trials share, how its data is made, and what its report shows.
+"""The base class of data sources: their options, what trials share, how data is made, and what a report shows.
 
-All that is known of a source stands in one file of the folder ``sources``.
+Everything about one source is in one file of the folder ``sources``.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class Option:
     default: OptionValue
     choices: tuple[OptionValue, ...] = ()  # empty: any value of the type
     least: float | None = None  # the smallest value of a number
-    above: float | None = None  # what a number must exceed
+    above: float | None = None  # a number must be larger than this
     most: float | None = None  # the largest value of a number
-    below: float | None = None  # what a number must not reach
+    below: float | None = None  # a number must be smaller than this
     # True for options that were added after trials had been stored: at its default such an option does not enter the keys
     # of designs, so that those trials are still recognised.
     added_later: bool = False
 
     def limits(self) -> str:
-        """What a number must be, in words: "above 0 and at most 1"; empty where any will do."""
-        told = {"at least": self.least, "above": self.above, "at most": self.most, "below": self.below}
-        return " and ".join(f"{words} {limit:g}" for words, limit in told.items() if limit is not None)
+        """The limits of a number in words: "above 0 and at most 1"; empty if there are none."""
+        limits = {"at least": self.least, "above": self.above, "at most": self.most, "below": self.below}
+        return " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if limit is not None)
 
     def holds(self, value: OptionValue) -> bool:
         """Is a number finite and within the limits?"""
@@ -61,33 +61,33 @@ class Option:
 
 @dataclass(frozen=True)
 class Population:
-    """What all trials of a design draw from, and the truth they are judged by."""
+    """The data that all trials of a design draw from, and the truth they are judged by."""
 
     draw: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]  # X and y of one trial
     feature_names: tuple[str, ...]
     truth: np.ndarray  # units that matter
     units: np.ndarray | None = None  # (p,) unit of every feature; None: each feature is its own unit
-    covariance: np.ndarray | None = None  # (p, p) of X, where rows are known to be normal with mean zero
+    covariance: np.ndarray | None = None  # (p, p) of X, if rows are known to be normal with mean zero
 
 
 class Source(ABC):
-    """Base of all sources; class attributes say what a source is like."""
+    """Base of all sources; class attributes describe a source."""
 
     name: ClassVar[str]
     options: ClassVar[Mapping[str, Option]]
     default_knockoffs: ClassVar[str]
-    # Parameters of designs that `sections` lays out itself; it is given designs that differ in these only.
+    # Parameters of designs that `sections` shows side by side; it is given designs that differ in these only.
     axes: ClassVar[tuple[str, ...]] = ()
-    # True where the distribution of X is known, so that exact knockoffs exist; `Population.covariance` is then given.
+    # True: the distribution of X is known, so that exact knockoffs exist; `Population.covariance` is then given.
     known_distribution: ClassVar[bool] = False
-    # True where units are groups of columns (`Population.units`).
+    # True: units are groups of columns (`Population.units`).
     has_groups: ClassVar[bool] = False
-    # True where X is the same in all trials, and where y is.
+    # True: X, and y, are the same in all trials.
     shares_X: ClassVar[bool] = False
     shares_y: ClassVar[bool] = False
 
     def response(self, options: Mapping[str, Any]) -> type[Response]:
-        """What kind of response the data has."""
+        """The kind of response that the data has."""
         return Measurement
 
     def check(self, options: Mapping[str, Any]) -> None:  # noqa: B027 (a hook that few sources need)
@@ -102,7 +102,7 @@ class Source(ABC):
 
     @abstractmethod
     def sections(self, table: pd.DataFrame, trials: pd.DataFrame, looks: MethodLooks) -> list[Section]:
-        """The figures and tables of a report, without those whose numbers are not there yet.
+        """The figures and tables of a report, without those whose numbers have not been computed yet.
 
         ``table`` holds means over trials, ``trials`` single trials (`grip2.experiments.summary`), both with every parameter
         of the designs.

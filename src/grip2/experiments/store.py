@@ -1,7 +1,7 @@
 """The trial store: one SQLite file, one row for every finished trial of a method, written the moment it ends.
 
-Write-ahead logging and one transaction per task: a process killed at any moment leaves every row it had written and no
-half of one, and two runs may write to one store. A finished row is never overwritten.
+Write-ahead logging and one transaction per task: a process that is killed at any moment leaves whole rows only, and several runs
+may write to one store. A finished row is never overwritten.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class StoreFailure(Grip2Failure):
 
 @dataclass(frozen=True)
 class TrialRow:
-    """One trial of one method: its scores and what is needed to know where they came from."""
+    """One trial of one method: its scores and how they were computed."""
 
     experiment: str
     configuration: str
@@ -108,14 +108,14 @@ class Store:
             raise StoreError(f"{self.path}: not a usable trial store ({error}).") from None
 
     def _write_ahead(self) -> None:
-        """Switch the journal; where another process is doing the same, SQLite refuses at once instead of waiting."""
+        """Switch the journal; if another process is doing the same, SQLite refuses at once, so this waits."""
         end = time.monotonic() + _WAIT_SECONDS
         while True:
             try:
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 return
             except sqlite3.OperationalError as error:
-                # Only another writer is worth waiting for; a read-only or full disk stays what it is.
+                # Waiting helps only against another writer, not against a read-only or full disk.
                 if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > end:
                     raise
                 time.sleep(0.05)
@@ -123,7 +123,7 @@ class Store:
     def _prepare(self) -> None:
         if self._version() == 0:
             with self._transaction():
-                if self._version() == 0:  # no other run has been faster
+                if self._version() == 0:  # no other run has created it meanwhile
                     self._create()
         version = self._version()
         if version != _FORMAT:
@@ -153,7 +153,7 @@ class Store:
             yield
             self._execute("COMMIT")
         except BaseException:
-            with suppress(sqlite3.Error):  # where the disk is full SQLite has rolled back by itself
+            with suppress(sqlite3.Error):  # if the disk is full, SQLite has rolled back by itself
                 self._connection.execute("ROLLBACK")
             raise
 
@@ -167,7 +167,7 @@ class Store:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Damage and trouble of the disk, in words."""
+        """Turn errors of SQLite into a damaged store or a failure of the disk, in words."""
         try:
             yield
         except sqlite3.Error as error:
@@ -180,7 +180,7 @@ class Store:
             ) from None
 
     def write(self, rows: Iterable[TrialRow], design: DesignRow | None = None) -> None:
-        """Add rows in one transaction; a failed row gives way to a new one, a finished one does not."""
+        """Add rows in one transaction; they replace failed rows, but not finished ones."""
         names = list(TrialRow.__dataclass_fields__)
         updates = ", ".join(f"{name}=excluded.{name}" for name in [*names[5:], "finished"])
         statement = (
@@ -197,7 +197,7 @@ class Store:
                 self._execute(statement, [_packed(getattr(row, name)) for name in names])
 
     def begin_run(self, experiment: str, plan: str, options: Mapping[str, Any]) -> None:
-        """Note which plan is run with which options; a folder holds one experiment only."""
+        """Record which plan is run with which options; a folder holds one experiment only."""
         with self._transaction():
             for (other,) in self._fetched("SELECT experiment FROM runs WHERE experiment != ? LIMIT 1", [experiment]):
                 raise StoreError(f"{self.path.parent}: holds the experiment {other!r}. Give another --out.")
@@ -221,7 +221,7 @@ class Store:
         return dict(found)
 
     def seconds(self, configuration: str, method: str, ensemble: int) -> list[float]:
-        """What each finished trial took, knockoffs included."""
+        """The seconds that each finished trial took, knockoffs included."""
         found = self._fetched(
             "SELECT seconds + knockoff_seconds FROM trials "
             "WHERE configuration = ? AND method = ? AND ensemble = ? AND status = 'done'",

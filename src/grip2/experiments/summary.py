@@ -1,4 +1,4 @@
-"""From stored trials to numbers: power, realised FDR and stability of every method, at every target level.
+"""Summarises stored trials: power, realised FDR and stability of every method, at every target level.
 
 Features are judged by unit: each for itself, or for example by the position of a mutation (appendix C.2). Selections are
 computed from the stored W, so that a report may use target levels at which no trial was run.
@@ -55,8 +55,8 @@ def trial_table(plan: Plan, store: Store) -> pd.DataFrame:
 def summary_table(plan: Plan, store: Store) -> pd.DataFrame:
     """One row per design, method, ensemble size and target level: means over trials with their standard errors.
 
-    Stability is the mean Jaccard index over pairs of trials; it needs two trials. Two empty selections agree completely,
-    so read it beside the power.
+    Stability is the mean Jaccard index over pairs of trials; it needs two trials. Two empty selections agree completely, so it
+    means little without power.
     """
     records = []
     for cell, rows, design in _cells(plan, store):
@@ -123,7 +123,7 @@ def varying(plan: Plan) -> list[str]:
 
 
 def _frame(plan: Plan, records: list[dict[str, object]], columns: Sequence[str]) -> pd.DataFrame:
-    """The records as a table, which has its columns even where there is no record yet."""
+    """The records as a table, which has its columns even if there is no record yet."""
     return pd.DataFrame(records, columns=list(dict.fromkeys([*varying(plan), *columns])))
 
 

@@ -1,4 +1,4 @@
-"""Where in a TOML text a key stands, so that an error can point at its line."""
+"""Finds the lines of keys in a TOML text, so that an error can point at them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _KEY = re.compile(r"\s*([A-Za-z0-9_-]+)\s*[.=]")
 def key_lines(text: str) -> dict[Path, int]:
     """Line numbers (from 1) of headers and keys: ``("method", 1, "name")`` is the name in the second ``[[method]]``.
 
-    Made for the plain layout of plans; keys inside inline tables and of lists over several lines are found with the line
-    where their value begins.
+    Made for the plain layout of plans: keys inside inline tables, and in lists over several lines, have the line where
+    their value begins.
     """
     lines: dict[Path, int] = {}
     counts: Counter[str] = Counter()
@@ -35,7 +35,7 @@ def key_lines(text: str) -> dict[Path, int]:
 
 
 def line_of(lines: dict[Path, int], path: Path) -> int | None:
-    """The line of a key, or of the nearest thing around it that has one."""
+    """The line of a key, or of the closest table around it that has one."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path)

@@ -1,8 +1,8 @@
-"""One task of an experiment, as a worker runs it: data, knockoffs, one statistic, rows for the store.
+"""Computes one task of an experiment in a worker: data, knockoffs, one statistic, rows for the store.
 
 Everything random in a trial derives from (plan seed, design, configuration or the fit that methods share, ensemble size,
 trial number): not from the order of tasks, the number of workers, or what was computed before. Methods of one trial
-therefore see the same data and knockoffs, even where another worker makes them again.
+therefore see the same data and knockoffs, even if different workers make them.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ _PACKAGES = ("grip2", "jax", "jaxlib", "numpy", "scipy", "scikit-learn")
 
 @dataclass(frozen=True)
 class Task:
-    """A group of trials of one cell. The whole group is computed, whatever is missing of it; only that is written."""
+    """A group of trials of one cell. The whole group is computed, but only the ``wanted`` trials are written."""
 
     plan: Plan
     cell: Cell
     group: tuple[int, ...]
-    wanted: tuple[int, ...]
+    wanted: tuple[int, ...]  # those of the group that the store lacks
     data_home: Path | None = None
     threads: int = 1
 
 
 @dataclass(frozen=True)
 class Attempt(Generic[T]):
-    """What a computation gave, and the warnings on the way."""
+    """The result of a computation, and the warnings it gave."""
 
     result: T
     notes: str = ""
 
 
 def attempted(compute: Callable[[], T], failure: Callable[[str], T], threads: int = 1) -> Attempt[T]:
-    """The result of a computation or, where it raises, what ``failure`` makes of the traceback."""
+    """The result of a computation or, if it raises, what ``failure`` makes of the traceback."""
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(threads):
         warnings.simplefilter("default")
         try:
@@ -68,12 +68,14 @@ def attempted(compute: Callable[[], T], failure: Callable[[str], T], threads: in
 
 @dataclass(frozen=True)
 class TaskResult:
+    """The rows of a task for the store, and the truth of its design."""
+
     rows: tuple[TrialRow, ...]
     design: DesignRow | None = None
 
 
 def run_task(task: Task) -> TaskResult:
-    """Compute a task. An error becomes a failed row: it must not end the other trials."""
+    """Compute a task. An error becomes failed rows, so that it does not end the other trials."""
     found = attempted(partial(_computed, task), partial(failed, task), task.threads)
     if found.notes:
         return TaskResult(tuple(replace(row, notes=found.notes) for row in found.result.rows), found.result.design)
@@ -86,7 +88,7 @@ def failed(task: Task, error: str) -> TaskResult:
 
 
 def group_size(plan: Plan, cell: Cell) -> int:
-    """Trials computed together: several where they share X and y and the statistic scores several knockoff copies at once."""
+    """Trials computed together: several if they share X and y and the statistic gains from scoring several draws at once."""
     source = SOURCES[cell.design.source]
     together = source.shares_X and source.shares_y and statistic_for(plan, cell.method).batches_draws
     return plan.batch if together else 1
@@ -134,7 +136,7 @@ def selections(W: np.ndarray, levels: Sequence[float], copies: int = 1) -> dict[
 
 
 def _randomness(cell: Cell, statistic: Statistic) -> str:
-    """Each method draws for itself, but methods that read different scores off one fit share the fit."""
+    """A key of a method's random numbers: its own, except that methods that read different scores off one fit share it."""
     identity = statistic.fit_identity()
     return cell.configuration if identity is None else digest({"design": cell.design.key, "fit": identity})
 

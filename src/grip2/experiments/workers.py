@@ -1,7 +1,7 @@
-"""Where tasks run: a pool of local processes, or a Dask cluster, behind the one interface of concurrent.futures.
+"""Workers that run tasks: local processes or a Dask cluster, behind the interface of concurrent.futures.
 
-Each worker computes with a fixed number of threads, one unless told otherwise: workers do not fight for cores, and sums are
-added in the same order however many workers there are.
+Each worker computes with a fixed number of threads, one by default, so that workers do not compete for cores, and sums are
+added in the same order whatever the number of workers.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from grip2.errors import Grip2Error
 from grip2.experiments.dask_executor import DaskExecutor
 from grip2.orphans import leave_with_parent
 
-_ANSWER_SECONDS = 10  # of a Dask scheduler
+_ANSWER_SECONDS = 10  # in which a Dask scheduler must answer
 
 T = TypeVar("T")
 
 
 def thread_environment(threads: int) -> dict[str, str]:
-    """Variables that must be set before the numerical libraries load."""
+    """Environment variables that must be set before the numerical libraries load."""
     count = str(threads)
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
     variables = dict.fromkeys(names, count)  # XLA sizes its thread pool by NPROC
@@ -38,7 +38,7 @@ class LocalWorkers:
     """A pool of spawned processes that can be replaced when one of its workers dies."""
 
     in_this_process: ClassVar[bool] = False
-    here: ClassVar[bool] = True  # workers see the files that this process sees
+    here: ClassVar[bool] = True  # workers have the same files as this process
 
     def __init__(self, jobs: int, threads: int = 1) -> None:
         self.capacity = jobs
@@ -47,11 +47,11 @@ class LocalWorkers:
 
     @property
     def window(self) -> int:
-        """Tasks that are sent out at once, so that no worker waits for the next one."""
+        """Tasks that are sent out at once: enough that no worker waits for the next one."""
         return 2 * self.capacity
 
     def __enter__(self) -> LocalWorkers:
-        # Spawned processes inherit them whenever the pool starts one.
+        # Set for the lifetime of the pool, because it may start processes, which inherit them, at any time.
         self._saved = {name: os.environ.get(name) for name in self._variables}
         os.environ.update(self._variables)
         self.executor: Executor = self._pool()
@@ -87,7 +87,7 @@ class LocalWorkers:
 
 
 class InlineWorkers:
-    """No workers: every task is computed here, when it is sent."""
+    """No workers: every task is computed in this process, when it is sent."""
 
     in_this_process: ClassVar[bool] = True
     here: ClassVar[bool] = True
@@ -103,7 +103,7 @@ class InlineWorkers:
         """Nothing to end."""
 
     def replace(self) -> None:
-        """Nothing to do: where this process dies, so does the run."""
+        """Nothing to do: if this process dies, the run ends."""
 
 
 class _Inline(Executor):
@@ -129,7 +129,7 @@ class DaskWorkers:
             raise Grip2Error("--scheduler needs Dask: pip install 'grip2[dask]'.") from None
         untyped: Any = Client
         try:
-            # First a bare connection: a client that fails to connect keeps trying in the background, and prints tracebacks.
+            # A bare connection first: a client that cannot connect keeps trying in the background, and prints tracebacks.
             asyncio.run(_answers(address))
             self._client: Any = untyped(address, set_as_default=False, timeout=_ANSWER_SECONDS)
         except (TimeoutError, OSError, ValueError) as error:
@@ -154,7 +154,7 @@ class DaskWorkers:
 
     def __exit__(self, *_: object) -> None:
         try:
-            with suppress(Exception):  # a scheduler that is gone cannot be told
+            with suppress(Exception):  # the scheduler may be gone
                 self._client.close()
         finally:
             self.executor.shutdown(wait=False)
@@ -168,7 +168,7 @@ Workers = LocalWorkers | DaskWorkers | InlineWorkers
 
 @contextmanager
 def open_workers(jobs: int | None = None, scheduler: str | None = None, threads: int = 1) -> Iterator[Workers]:
-    """Workers by the words of the command line; ``jobs=None`` is one for each core."""
+    """Workers by the options of the command line: local processes (``jobs=None``: one for each core), or a cluster."""
     if scheduler is not None and jobs is not None:
         raise Grip2Error("give --jobs for local processes or --scheduler for a Dask cluster, not both.")
     if jobs is not None and jobs < 1:
@@ -180,18 +180,18 @@ def open_workers(jobs: int | None = None, scheduler: str | None = None, threads:
 
 
 def prepare_worker(threads: int) -> None:
-    """In a worker that we did not start: XLA reads its variables when it first computes, so this is still in time."""
+    """Set the variables in a worker that this program did not start: XLA reads them when it first computes."""
     for name, value in thread_environment(threads).items():
         os.environ.setdefault(name, value)
 
 
 async def _answers(address: str) -> None:
-    """Raise unless something that speaks Dask's protocol answers."""
+    """Raise unless something at this address answers in Dask's protocol."""
     from distributed.comm.core import connect
     from distributed.security import Security
 
     security: Any = Security
     greeting = connect(address, timeout=_ANSWER_SECONDS, **security().get_connection_args("client"))
-    # Whoever accepts a connection and then says nothing is waited for without end otherwise.
+    # Without a timeout this would wait for ever for a server that accepts the connection and never answers.
     comm = await asyncio.wait_for(greeting, _ANSWER_SECONDS)
     comm.abort()

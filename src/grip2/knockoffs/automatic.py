@@ -1,11 +1,11 @@
 """`AutomaticKnockoffs`: the sampler that does the least harm on a table, chosen from X alone.
 
-Copula knockoffs come first. If no simulated false discovery rate (`grip2.knockoffs.harm`) is above its target by more than a
-standard error, they are taken, and nothing else is fitted. Otherwise other samplers are fitted and judged in the same way:
+Copula knockoffs come first. If no simulated false discovery rate (`grip2.knockoffs.harm`) exceeds its target by more than a
+standard error, they are chosen, and nothing else is fitted. Otherwise other samplers are fitted and judged in the same way:
 sequential knockoffs, and copula knockoffs with more shrinkage (few rows) or less (columns that nearly determine each other). The
-choice is stricter than the verdict: real statistics see more than the lasso of the simulation, and exceed its rates by some
-0.03 on the tables on which both were compared. The random numbers of the judgement are the same in every fit, so one table
-always gets one choice.
+choice is stricter than the verdict, because other statistics can fit more than the lasso of the simulation: on the tables on
+which both were compared they exceeded its rates by about 0.03. The random numbers of the judgement are the same in every fit,
+so that a table always gets the same choice.
 """
 
 from __future__ import annotations
@@ -25,24 +25,23 @@ from grip2.knockoffs.base import Categories, Groups, KnockoffSampler, Verdict, a
 from grip2.knockoffs.copula import CopulaKnockoffs
 from grip2.knockoffs.covariance import ScatterSums
 from grip2.knockoffs.exchangeability import Pairs, swap_accuracy
-from grip2.knockoffs.harm import FEWEST_ROWS, FEWEST_UNITS, LEVELS, Harm, can_simulate, predict_harm
+from grip2.knockoffs.harm import FEWEST_ROWS, FEWEST_UNITS, LEVELS, Harm, predict_harm
 from grip2.knockoffs.registry import SAMPLERS
-from grip2.knockoffs.verdict import verdict_of_harm
+from grip2.knockoffs.verdict import rates_in_words, verdict_of_harm
 from grip2.progress import Progress, begin, split_progress
 from grip2.units import Units
 
 # Rows that knockoffs are judged on, at most.
 _ROWS = 10_000
-# Wider tables are not judged (the first number), and no other samplers are fitted to them (the second).
+# Tables with more columns than the first number are not judged; those with more than the second get no other samplers.
 _WIDEST, _WIDEST_COMPARED = 2_000, 500
-# Simulated responses: a quick look, and as many as a decision against a sampler needs.
+# Simulated responses of a quick judgement, and of a thorough one, without which no sampler is rejected.
 _QUICK, _THOROUGH = 120, 320
-_FDR_OF_COPIES = 0.1  # copies are as many as the selector draws at this rate
-_SAME_ACCURACY = 0.05  # classifiers whose accuracies are closer than this are equally good
-# Shares of the time that a choice takes, for the progress bar: the fit of copula knockoffs, the quick look at them, and what
-# comes after it where they do harm.
+_FDR_OF_COPIES = 0.1  # as many copies are judged as the selector draws at this rate
+_SAME_ACCURACY = 0.05  # accuracies of classifiers are compared in steps of this size
+# Shares of the time of a choice, for the progress bar: the fit of copula knockoffs, their quick judgement, and everything after
+# it, if they do harm.
 _WORK = (500, 2_500, 7_000)
-
 
 _Sampler = TypeVar("_Sampler", bound=KnockoffSampler)
 
@@ -54,13 +53,12 @@ class Candidate:
     label: str
     sampler: KnockoffSampler
     harm: Harm
-    accuracy: float | None = (
-        None  # of a classifier that distinguishes rows from swapped rows, held out; None: not asked
-    )
+    # Held-out accuracy of a classifier that distinguishes rows from swapped rows; None: not computed.
+    accuracy: float | None = None
 
     def rates(self) -> str:
         """The simulated rates, in words."""
-        return " and ".join(f"{self.harm.worst(level).fdr:.2f} at fdr {level:g}" for level in LEVELS)
+        return rates_in_words([self.harm.worst(level) for level in LEVELS])
 
 
 class AutomaticKnockoffs(KnockoffSampler):
@@ -77,6 +75,7 @@ class AutomaticKnockoffs(KnockoffSampler):
     reason_ : one sentence on what was chosen and why.
     candidates_ : the samplers that were judged, with simulated false discovery rates.
     harm_ : the simulated rates of the chosen sampler; None if it was not judged.
+    judged_on_ : the rows on which responses were simulated, in words.
     covariance_, s_, units_ : those of ``chosen_``.
     """
 
@@ -85,10 +84,12 @@ class AutomaticKnockoffs(KnockoffSampler):
     draws_categories: ClassVar[bool] = True
     completes: ClassVar[bool] = True
     reports_progress: ClassVar[bool] = True
+    judges: ClassVar[bool] = True
 
     chosen_: KnockoffSampler
     reason_: str
     candidates_: tuple[Candidate, ...]
+    judged_on_: str
 
     def __init__(self, s: str | np.ndarray = "mvr") -> None:
         self.s = s
@@ -100,12 +101,22 @@ class AutomaticKnockoffs(KnockoffSampler):
         *,
         groups: Groups = None,
         categories: Categories = (),
+        one_of_each: np.ndarray | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Fit candidates until one does no harm; see ``KnockoffSampler.fit``."""
+        """Fit candidates until one does no harm; see ``KnockoffSampler.fit``.
+
+        ``one_of_each``: the numbers of rows to judge them on, one of each cluster, where rows belong together. All are fitted
+        to all rows.
+        """
         copula = self._fit_candidate(CopulaKnockoffs(s=self.s), X, groups, categories)
         matrix = as_matrix(X, type(self).__name__, missing=True)
-        self.chosen_, self.reason_, self.candidates_ = self._choose(copula, matrix, groups, categories, progress)
+        judged = matrix if one_of_each is None else matrix[one_of_each]
+        self.judged_on_ = "on this table" if one_of_each is None else f"on one row of each of {len(judged):,} clusters"
+        self._unjudged = _cannot_be_judged(judged, copula.units_, clustered=one_of_each is not None)
+        self.chosen_, self.reason_, self.candidates_ = self._choose(
+            copula, matrix, judged, groups, categories, progress
+        )
         self._remember_columns(X, matrix.shape[1], self.chosen_.units_)
         return self
 
@@ -127,17 +138,17 @@ class AutomaticKnockoffs(KnockoffSampler):
         self,
         copula: CopulaKnockoffs,
         X: np.ndarray,
+        judged: np.ndarray,
         groups: Groups,
         categories: Categories,
         progress: Progress | None,
     ) -> tuple[KnockoffSampler, str, tuple[Candidate, ...]]:
         units = copula.units_
-        unjudged = _cannot_be_judged(X, units)
-        if unjudged:
-            return copula, f"Copula knockoffs, not compared with others: {unjudged}.", ()
+        if self._unjudged:
+            return copula, f"Copula knockoffs, not compared with others: {self._unjudged}.", ()
         begin(progress, "judging the knockoffs")
         _, for_quick, for_others = split_progress(progress, *_WORK)
-        judge = Judge.of(X, units)
+        judge = Judge.of(judged, units)
         drawn = judge.draw(copula, 0)
         harm = judge.quick(drawn, for_quick)
         compared = X.shape[1] <= _WIDEST_COMPARED
@@ -198,17 +209,24 @@ class AutomaticKnockoffs(KnockoffSampler):
         self.chosen_.refine(sums)
 
     def s_for(self, copies: int = 1) -> np.ndarray:
-        """S of so many copies, as the chosen sampler has it."""
+        """S of the chosen sampler for this number of copies."""
         self.check_can_draw(copies=copies)
         return self.chosen_.s_for(copies)
 
     def own_correlation(self, copies: int = 1) -> np.ndarray:
-        """(p,) correlation of every column with its own knockoff, as the chosen sampler has it."""
+        """(p,) correlation of every column with its own knockoff, of the chosen sampler."""
         return self.chosen_.own_correlation(copies)
 
     def verdict(self, *, lines_only: bool = False, explained: float | None = None) -> Verdict | None:
         """What simulated responses say about the chosen sampler; None where the table was not judged."""
-        return None if self.harm_ is None else verdict_of_harm(self.harm_, lines_only=lines_only, explained=explained)
+        if self.harm_ is None:
+            return None
+        return verdict_of_harm(self.harm_, lines_only=lines_only, explained=explained, where=self.judged_on_)
+
+    @property
+    def unjudged(self) -> str:
+        """Why responses were not simulated; empty where they were."""
+        return self._unjudged
 
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""
@@ -247,7 +265,7 @@ class Judge:
         return cls(X, units, copies)
 
     def draw(self, sampler: KnockoffSampler, number: int) -> Drawn:
-        """Rows, completed in the same way for every number, and knockoffs of them."""
+        """The rows, completed in the same way for every ``number``, and their knockoffs, which differ."""
         with one_blas_thread():  # as in the draws of a selection
             X = sampler.complete(self.X, rng=stream(generator_from(0), "values to judge by"))
             copies = sampler.sample(X, rng=stream(generator_from(number), "knockoffs to judge"), copies=self.copies)
@@ -277,24 +295,27 @@ class Judge:
 
 
 def _fitted_or_none(fit: Callable[[], KnockoffSampler]) -> KnockoffSampler | None:
-    """A sampler that cannot be fitted to this table is left out."""
+    """The fitted sampler; None if it cannot be fitted to this table."""
     try:
         return fit()
     except (Grip2Error, np.linalg.LinAlgError):
         return None
 
 
-def _cannot_be_judged(X: np.ndarray, units: Units) -> str:
+def _cannot_be_judged(X: np.ndarray, units: Units, clustered: bool) -> str:
     """Why knockoffs of a table are not judged; empty if they are."""
-    if not can_simulate(X, units):
-        return f"fewer than {FEWEST_ROWS} rows or {FEWEST_UNITS} units"
+    if len(X) < FEWEST_ROWS:
+        what = f"{len(X)} {'clusters, of each of which one row counts' if clustered else 'rows'}"
+        return f"{what}, at least {FEWEST_ROWS} are needed"
+    if len(units) < FEWEST_UNITS:
+        return f"{len(units)} units, at least {FEWEST_UNITS} are needed"
     return f"more than {_WIDEST} columns" if X.shape[1] > _WIDEST else ""
 
 
 def _best(candidates: list[Candidate]) -> Candidate:
-    """Of those that keep the target, the one that a classifier distinguishes least from X, then the most powerful one.
+    """Of those that keep the target, the one that a classifier distinguishes least from X; among equals the most powerful one.
 
-    If none keeps it: the one with the least harm.
+    If none keeps the target: the one with the least harm.
     """
     eligible = [each for each in candidates if not each.harm.exceeds_target()]
     if not eligible:

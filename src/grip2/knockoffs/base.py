@@ -24,7 +24,10 @@ from grip2.units import Units
 if TYPE_CHECKING:
     from grip2.knockoffs.covariance import ScatterSums
 
-_BLOCK_BYTES = 8_000_000
+# For every category, the numbers of its 0/1 columns: one for every level except the reference.
+Categories = Sequence[Sequence[int]]
+
+_BLOCK_BYTES = 8_000_000  # of one copy of a block of rows, in float64
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,6 @@ class Verdict:
 
     verdict: str
     reasons: tuple[str, ...]
-
-
-# For every category, the numbers of its 0/1 columns: one for every level except the reference.
-Categories = Sequence[Sequence[int]]
 
 
 class NumericalRepairWarning(UserWarning):
@@ -51,7 +50,7 @@ class KnockoffSampler(BaseEstimator, ABC):
     with their knockoffs. ``assumptions`` lists, after ``fit``, what the false discovery rate guarantee rests on, in plain
     words. A sampler that draws one copy only also sets ``s_`` in ``fit``; one that draws several implements ``s_for``.
 
-    What a sampler can do is declared by the class attributes below; callers read them and never ask for the class.
+    What a sampler can do is declared by the class attributes below: callers read them and do not check for a class.
     """
 
     # True: X is a fixed matrix. Knockoffs exist for the rows of ``fit`` only, and the guarantee is proven only for
@@ -68,15 +67,17 @@ class KnockoffSampler(BaseEstimator, ABC):
     draws_categories: ClassVar[bool] = False
     # True: ``fit`` takes a table with missing values (NaN), and ``complete`` fills them in.
     completes: ClassVar[bool] = False
-    # True: ``fit`` takes a keyword ``progress``. False: it is too quick for that.
+    # True: ``fit`` takes a keyword ``progress``. False: it takes too little time to report progress.
     reports_progress: ClassVar[bool] = False
+    # True: ``fit`` judges its knockoffs, and takes a keyword ``one_of_each``: the numbers of rows that are independent of each
+    # other, one of each cluster, to judge them on. False: nothing is judged.
+    judges: ClassVar[bool] = False
 
     covariance_: np.ndarray
     n_features_in_: int
     units_: Units
-    shrinkage_: float | None = (
-        None  # weight on zero correlation in an estimated covariance, None where none was estimated
-    )
+    # Weight on zero correlation in an estimated covariance; None: it was not estimated.
+    shrinkage_: float | None = None
 
     # State after construction; ``_remember_columns`` changes both.
     _fitted: bool = False
@@ -100,20 +101,25 @@ class KnockoffSampler(BaseEstimator, ABC):
         """What the guarantee rests on, one sentence each."""
 
     def verdict(self, *, lines_only: bool = False, explained: float | None = None) -> Verdict | None:
-        """What responses simulated on the rows of ``fit`` say about these knockoffs; None: not examined.
+        """The verdict of responses simulated on the rows of ``fit``; None: none were simulated.
 
-        ``lines_only``: for a statistic that sees straight lines only. ``explained``: the share of the response that is explained
-        on held-out rows, None if it is not known.
+        ``lines_only``: for a statistic that models straight lines only. ``explained``: the share of the response that is
+        explained on held-out rows, None if it is not known.
         """
         return None
 
     @property
+    def unjudged(self) -> str:
+        """Why a sampler that ``judges`` has no verdict on the table of ``fit``; empty where it has one."""
+        return ""
+
+    @property
     def refines(self) -> bool:
-        """Can a sampler that was fitted to some rows take its covariance from all of them? After ``fit``."""
+        """After a ``fit`` to some rows: can the covariance be taken from all rows, by ``scores`` and ``refine``?"""
         return False
 
     def scores(self, X: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
-        """(n, p) centred scores of some complete rows, of whose covariance knockoffs are made, of a sampler that ``refines``."""
+        """(n, p) centred scores of complete rows, from whose covariance knockoffs are made; of a sampler that ``refines``."""
         raise NotImplementedError
 
     def refine(self, sums: ScatterSums) -> None:
@@ -135,8 +141,7 @@ class KnockoffSampler(BaseEstimator, ABC):
         """X with missing values (NaN) drawn from the fitted model given all observed values of their rows.
 
         Knockoffs of the completed table are exchangeable with it if the model is right and values are missing completely at
-        random.
-        A complete table is returned as it is, and no random numbers are used.
+        random. A complete table is returned as it is, without using random numbers.
         """
         if not np.isnan(X).any():
             return X
@@ -169,7 +174,7 @@ class KnockoffSampler(BaseEstimator, ABC):
         return np.asarray(drawn[0] if copies == 1 else drawn)
 
     def check_can_draw(self, *, copies: int = 1, groups: Groups = None) -> None:
-        """Raise if this sampler cannot draw so many copies, or takes no groups; needs no ``fit``."""
+        """Raise if this sampler cannot draw that many copies, or takes no groups; possible before ``fit``."""
         who = type(self).__name__
         if not isinstance(copies, numbers.Integral) or isinstance(copies, bool) or copies < 1:
             raise Grip2Error(f"{who}: copies must be a whole number of at least 1, got {copies!r}.")
@@ -195,7 +200,7 @@ class KnockoffSampler(BaseEstimator, ABC):
         self._s_of_one_copy = s
 
     def s_for(self, copies: int = 1) -> np.ndarray:
-        """S of so many copies: its diagonal (p,) for single columns, with groups the block-diagonal matrix (p, p)."""
+        """S for this number of copies: its diagonal (p,) for single columns, with groups the block-diagonal matrix (p, p)."""
         self.check_can_draw(copies=copies)
         return self._s_of_one_copy
 
@@ -209,7 +214,7 @@ class KnockoffSampler(BaseEstimator, ABC):
         return np.asarray(1.0 - (s if s.ndim == 1 else np.diag(s)) / np.diag(self.covariance_))
 
     def _remember_columns(self, X: object, p: int, units: Units | None = None) -> None:
-        """Mark the sampler as fitted on these columns; ``sample`` refuses a table with other names or another order."""
+        """Mark the sampler as fitted to these columns: ``sample`` refuses a table with other names or another order."""
         self.n_features_in_ = p
         self.units_ = Units.single(p) if units is None else units
         self._fitted_names = _column_names(X)
@@ -310,7 +315,7 @@ def units_of_columns(groups: Groups, p: int, who: str) -> Units:
 
 
 def row_blocks(X: np.ndarray, copies: int = 1) -> Iterator[slice]:
-    """Slices of consecutive rows, each so small that a few float64 arrays per copy of it need little memory beside X."""
+    """Slices of consecutive rows, so short that a few float64 arrays for each copy of a block need little memory beside X."""
     step = max(64, _BLOCK_BYTES // (8 * X.shape[1] * copies))
     for start in range(0, len(X), step):
         yield slice(start, min(start + step, len(X)))

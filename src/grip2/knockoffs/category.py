@@ -49,7 +49,7 @@ class CategoryModel:
         return cls(columns, frequencies, 0.6 * np.log(frequencies[1:] / frequencies[0])).among(_within(len(columns)))
 
     def among(self, covariance: np.ndarray, *, points: int = _FINE) -> CategoryModel:
-        """The model with the same frequencies where the scores of the category have this covariance."""
+        """The model with the same frequencies for scores that have this covariance."""
         return replace(self, a=solve_means(self.frequencies, self._explained(covariance, points), self.a))
 
     def slopes(self, covariance: np.ndarray) -> np.ndarray:
@@ -157,7 +157,7 @@ def solve_means(frequencies: np.ndarray, explained: np.ndarray, a: np.ndarray) -
     b = _ROOT * a
     for _ in range(100):
         probabilities, hessian = _level_probabilities(b, _ROOT * explained)
-        # What the integration of the largest of many utilities lacks of 1, some millionths, stays with the reference.
+        # The integrated probabilities sum to 1 less some millionths, which are left to the reference.
         error = (frequencies - probabilities)[1:]
         if np.abs(error / frequencies[1:]).max() < 1e-6:
             break

@@ -1,4 +1,4 @@
-"""Correlations of normal scores for which the columns themselves, not only their scores, have the observed correlations.
+"""Changes the correlations of normal scores so that the columns themselves have their observed correlations.
 
 If scores are bivariate normal with correlation r, the columns ``f_j(Z_j)`` and ``f_k(Z_k)`` made from them have correlation
 ``sum_m h_jm h_km r^m`` (Mehler's formula), where h_j are the coefficients of the standardised f_j in normalised Hermite
@@ -15,14 +15,14 @@ from scipy.optimize import minimize
 
 from grip2.knockoffs.marginals import Marginal
 
-# Terms of the series: what is left out matters for correlations near 1 only.
+# Terms of the series: those left out matter for correlations near 1 only.
 _TERMS = 40
-# Weights of the squared change of a score correlation beside the squared error of a column correlation, tried in this order
-# until errors are no larger than standard errors. The weight decides where columns say little, as about a negative
-# correlation of two rare values, and keeps chance correlations from making knockoffs equal to their originals.
+# Weights of the squared change of a score correlation relative to the squared error of a column correlation, tried in this order
+# until errors are no larger than standard errors. The weight matters where columns contain little information, as about a
+# negative correlation of two rare values, and keeps chance correlations from making knockoffs equal to their originals.
 _WEIGHTS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 _ITERATIONS = 200
-# Above so many columns the search would take minutes.
+# With more columns the search would take minutes.
 MOST_COLUMNS = 500
 
 
@@ -34,7 +34,7 @@ class ColumnCorrelations:
     hermite: np.ndarray  # (p, 1 + terms)
 
     def implied(self, R: np.ndarray) -> np.ndarray:
-        """(p, p) the correlations of the columns if their scores have the correlations R; the diagonal is without meaning."""
+        """(p, p) the correlations of the columns if their scores have the correlations R; ignore the diagonal."""
         return self._with_slopes(R)[0]
 
     def error(self, R: np.ndarray) -> float:
@@ -111,7 +111,7 @@ class ColumnFit:
 
 
 def match_columns(R: np.ndarray, columns: ColumnCorrelations, n: int, floor: float) -> tuple[np.ndarray, ColumnFit]:
-    """R as it is if the correlations it implies miss the observed ones by less than their standard error, else matched.
+    """R itself if the correlations that it implies miss the observed ones by less than their standard error, otherwise matched.
 
     Sampling error alone stays below that: 0.15 to 0.45 standard errors on simulated tables with Gaussian copula, where
     matching would only add noise. On the 80 ordinal columns of a table of customers, whose copula is not Gaussian, it is 4.4.
@@ -130,7 +130,7 @@ def match_columns(R: np.ndarray, columns: ColumnCorrelations, n: int, floor: flo
 def column_correlations(
     X: np.ndarray, Z: np.ndarray, marginals: list[Marginal], as_they_are: np.ndarray
 ) -> ColumnCorrelations:
-    """Of the columns of X where ``as_they_are``, and of their normal scores Z elsewhere.
+    """The correlations of the columns of X, with the normal scores Z in place of those that are not ``as_they_are``.
 
     Pairs of values of which one is missing (NaN) are left out.
     """

@@ -9,13 +9,14 @@ must have mean ``X - (X - mean) Sigma^-1 S`` and covariance ``2S - S Sigma^-1 S`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from grip2.errors import Grip2Error
-from grip2.knockoffs.base import KnockoffSampler, NumericalRepairWarning
+from grip2.knockoffs.base import KnockoffSampler, NumericalRepairWarning, as_matrix, row_blocks
 from grip2.knockoffs.s_matrix import choose_s
 from grip2.knockoffs.s_matrix._scale import cholesky_factor
 from grip2.knockoffs.wide import WideLaws
@@ -57,7 +58,7 @@ class ConditionalGaussian:
         return law
 
     def draw(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """(copies, rows, p) copies of some rows. Random numbers are used row by row, so blocks of rows leave no trace."""
+        """(copies, rows, p) copies of some rows. Random numbers are used row by row: drawing in blocks changes nothing."""
         n, p = X.shape
         noise = rng.standard_normal((n, 1 if self.copies == 1 else 1 + self.copies, p), dtype=self.A.dtype.type)
         # C^T, not C: with C the covariance of the noise would be C^T C, which is not M.
@@ -76,10 +77,10 @@ class ConditionalGaussian:
 
 
 class KnockoffLaws:
-    """The distribution of the knockoffs for every number of copies that is asked for; each is solved and factorised once.
+    """The distributions of the knockoffs for all numbers of copies; each is solved and factorised once, when first asked for.
 
-    ``s`` is a sampler's parameter: the name of a solver, or the values. A name that no solver has and values that fit no
-    copy are refused at once; the solver runs when a number of copies is asked for the first time.
+    ``s`` is a sampler's parameter: the name of a solver, or the values. Unknown names, and values that are infeasible even for
+    one copy, are refused at once.
     """
 
     def __init__(self, mean: np.ndarray, Sigma: np.ndarray, s: str | np.ndarray, units: Units, *, who: str) -> None:
@@ -96,7 +97,7 @@ class KnockoffLaws:
             choose_s(self._s, self._Sigma, who=self._who, groups=self._groups)
 
     def for_copies(self, copies: int) -> ConditionalGaussian:
-        """The distribution of so many copies given X."""
+        """The distribution of this number of copies given X."""
         if copies not in self._made:
             S = choose_s(self._s, self._Sigma, who=self._who, copies=copies, groups=self._groups)
             self._made[copies] = ConditionalGaussian(self._mean, self._Sigma, S, copies=copies, who=self._who)
@@ -109,7 +110,7 @@ class KnockoffLaws:
 
 
 class JointCopiesSampler(KnockoffSampler):
-    """Samplers whose copies are Gaussian given X, on a scale of their own; ``fit`` sets ``_laws``."""
+    """Base of samplers whose copies are Gaussian given X, on a scale of their own; ``fit`` sets ``_laws``."""
 
     draws_copies: ClassVar[bool] = True
     draws_groups: ClassVar[bool] = True
@@ -117,12 +118,25 @@ class JointCopiesSampler(KnockoffSampler):
     _laws: KnockoffLaws | WideLaws
 
     def s_for(self, copies: int = 1) -> np.ndarray:
-        """S of so many copies: its diagonal (p,) for single columns, with groups the block-diagonal matrix (p, p).
+        """S for this number of copies: its diagonal (p,) for single columns, with groups the block-diagonal matrix (p, p).
 
         The first call for a number of copies solves and factorises; a sampler that is pickled afterwards keeps the result.
         """
         self.check_can_draw(copies=copies)
         return self._laws.for_copies(copies).S
+
+    def _completed_by(self, filled: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
+        """A copy of X with its incomplete rows replaced, in blocks, by what ``filled`` makes of them."""
+        who = type(self).__name__
+        completed = as_matrix(X, who, missing=True).copy()
+        if completed.shape[1] != self.n_features_in_:
+            raise Grip2Error(
+                f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {completed.shape}."
+            )
+        incomplete = np.flatnonzero(np.isnan(completed).any(axis=1))
+        for block in row_blocks(completed[incomplete]):
+            completed[incomplete[block]] = filled(completed[incomplete[block]])
+        return completed
 
     @property
     def jitter_(self) -> float:

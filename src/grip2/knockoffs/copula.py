@@ -42,9 +42,9 @@ from grip2.knockoffs.wide import WIDE, WideCorrelation, WideLaws, is_wide
 _LATENT_ROWS = 10_000
 # Burn-in sweeps of the Gibbs sampler for each draw; it starts from randomised ranks.
 _SWEEPS = 10
-# The same where correlations were matched to those of the columns: they are often nearly singular then.
+# Burn-in sweeps if correlations were matched to those of the columns: such correlation matrices are often nearly singular.
 _SWEEPS_MATCHED = 30
-# Rounds of drawing missing values of a wide table and estimating correlations anew.
+# Rounds in which the missing values of a wide table are drawn and its correlations estimated anew.
 _WIDE_ROUNDS = 3
 
 
@@ -129,7 +129,7 @@ class CopulaKnockoffs(JointCopiesSampler):
     # State after construction; ``fit`` changes it.
     _map: ScoreMap
     _sampled_moments: Scatter | None = None
-    _covariance: np.ndarray | None = None  # None after a fit: the table is wide
+    _covariance: np.ndarray | None = None  # None for a wide table
     _precision: np.ndarray | None = None
     _wide: bool = False
     column_fit_: ColumnFit | None = None
@@ -180,7 +180,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         return self
 
     def reshrunk(self, X: np.ndarray, *, shrinkage: str = "least", extra_shrinkage: float = 0.01) -> CopulaKnockoffs:
-        """A sampler with other shrinkage, fitted to the same table: what does not depend on it is not estimated again."""
+        """A sampler with other shrinkage, fitted to the same table; what does not depend on shrinkage is not estimated again."""
         other = copy.copy(self)
         other.shrinkage, other.extra_shrinkage = shrinkage, extra_shrinkage
         other._check_parameters(type(self).__name__)
@@ -203,7 +203,7 @@ class CopulaKnockoffs(JointCopiesSampler):
 
     @property
     def covariance_(self) -> np.ndarray:  # type: ignore[override]
-        """(p, p) covariance of the normal scores; made anew at every call for wide tables, whose factors alone are kept."""
+        """(p, p) covariance of the normal scores; for wide tables, of which only factors are kept, computed at every call."""
         if self._covariance is not None:
             return self._covariance
         assert isinstance(self._laws, WideLaws)
@@ -214,7 +214,7 @@ class CopulaKnockoffs(JointCopiesSampler):
 
     @property
     def refines(self) -> bool:
-        """Where all scores follow from the values; those of discrete columns are drawn, from few rows in any case."""
+        """If all scores follow from the values. With drawn ones, correlations are those of at most 10,000 rows in any case."""
         return not self._wide and not self._map.latent
 
     @property
@@ -235,7 +235,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         self._laws = KnockoffLaws(np.zeros(len(Sigma)), self._covariance, self.s, self.units_, who=type(self).__name__)
 
     def _wide_correlation(self, X: np.ndarray) -> WideCorrelation:
-        """Of the normal scores of a wide table; missing values are drawn anew a few times under the last estimate."""
+        """Correlations of the normal scores of a wide table; missing values are drawn under the last estimate, a few times."""
         rng = stream(generator_from(0), "copula covariance")
         Z, missing = self._map.scores(X, rng), np.isnan(X)
         found = WideCorrelation.of(Z, self.extra_shrinkage)
@@ -253,16 +253,16 @@ class CopulaKnockoffs(JointCopiesSampler):
             raise Grip2Error(f"{who}: clip must be in (0, 0.5), got {self.clip}.")
 
     def _moments(self, X: np.ndarray) -> Scatter:
-        """Mean and covariance of the normal scores of X; kept where they take long, for `reshrunk`."""
+        """Mean and covariance of the normal scores of X; kept for `reshrunk` if they take long to compute."""
         if self._sampled_moments is not None:
             return self._sampled_moments
-        # Ties need random ranks, but fit takes no generator: use a fixed stream of the library, the same in every fit.
+        # Ties need random ranks, but fit takes no generator: a fixed stream, the same in every fit.
         rng = stream(generator_from(0), "copula covariance")
         if not self._map.latent and not np.isnan(X).any():
             return scatter(self._map.scores(X[block], rng) for block in row_blocks(X))
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
-        # Many products of small matrices: threads of the linear algebra library would wait for each other.
+        # For many products of small matrices, threads of the linear algebra library would mostly wait for each other.
         with one_blas_thread():
             self._sampled_moments = latent_moments(self._map.scores(X, rng), self._map.hidden(X), rng)
         return self._sampled_moments
@@ -288,7 +288,7 @@ class CopulaKnockoffs(JointCopiesSampler):
         return fixed
 
     def _matched(self, Sigma: np.ndarray, X: np.ndarray) -> np.ndarray:
-        """Sigma, changed if the columns themselves would else miss their observed correlations; sets ``column_fit_``."""
+        """Sigma, changed if otherwise the columns themselves would miss their observed correlations; sets ``column_fit_``."""
         rng = stream(generator_from(0), "correlations of columns")
         if len(X) > _LATENT_ROWS:
             X = X[np.sort(rng.choice(len(X), _LATENT_ROWS, replace=False))]
@@ -316,26 +316,20 @@ class CopulaKnockoffs(JointCopiesSampler):
         return out
 
     def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        who = type(self).__name__
-        completed = as_matrix(X, who, missing=True).copy()
-        if completed.shape[1] != self.n_features_in_:
-            raise Grip2Error(
-                f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {completed.shape}."
-            )
         precision = self._precision
         if precision is None and not self._wide:
             precision = np.linalg.inv(self.covariance_)
-        incomplete = np.flatnonzero(np.isnan(completed).any(axis=1))
-        for block in row_blocks(completed[incomplete]):
-            rows = completed[incomplete[block]]
+
+        def filled(rows: np.ndarray) -> np.ndarray:
             Z = self._map.scores(rows, rng)
             if precision is None:
                 assert isinstance(self._laws, WideLaws)
                 Z = self._laws.correlation.completed(np.where(np.isnan(rows), np.nan, Z), rng)
             else:
                 self._map.hidden(rows).draw(Z, precision, self._sweeps(), rng)
-            completed[incomplete[block]] = np.where(np.isnan(rows), self._map.values(Z), rows)
-        return completed
+            return np.where(np.isnan(rows), self._map.values(Z), rows)
+
+        return self._completed_by(filled, X)
 
     def assumptions(self) -> list[str]:
         """What the guarantee rests on, one sentence each."""

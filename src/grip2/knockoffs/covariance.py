@@ -13,7 +13,7 @@ from grip2.knockoffs.s_matrix._scale import correlation_scale, lift, smallest_ei
 from grip2.user_warnings import warn_user
 
 SHRINKAGE = ("least", "numerical", "ledoit_wolf")
-# "least" shrinks until the smallest eigenvalue of the correlation matrix is at least this; "numerical" until it is the second.
+# The smallest eigenvalue of the correlation matrix after shrinking by "least" and by "numerical".
 FLOOR, NUMERICAL_FLOOR = 0.01, 1e-6
 
 
@@ -38,7 +38,7 @@ class Scatter:
 
 @dataclass(eq=False)
 class ScatterSums:
-    """The sums behind a `Scatter`: of some rows, to which those of others can be added."""
+    """The sums over rows from which a `Scatter` follows; sums of other rows can be added."""
 
     n: int
     total: np.ndarray
@@ -47,7 +47,7 @@ class ScatterSums:
 
     @classmethod
     def of(cls, rows: np.ndarray) -> ScatterSums:
-        """Of rows that are centred already, to within sampling error."""
+        """The sums of rows that are centred already, up to sampling error."""
         z = np.asarray(rows, dtype=float)
         return cls(len(z), z.sum(axis=0), z.T @ z, float(np.sum(np.einsum("ij,ij->i", z, z) ** 2)))
 

@@ -38,7 +38,8 @@ class KnockoffDiagnostics:
 
     ``verdict`` is "good", "usable" or "do not trust"; ``reasons`` explains it in sentences. ``harm`` holds the false discovery
     rates of simulated responses, None if the table is too small for them. If the knockoffs are exact, the probability that
-    any test rejects is at most ``false_alarm_rate``.
+    any test rejects is at most ``false_alarm_rate``. ``correlation`` of every column with its own knockoff is the mean over the
+    copies, measured on the columns; a sampler may work on another scale, as copulas on normal scores, and report it there.
     """
 
     verdict: str
@@ -164,7 +165,8 @@ def diagnose(
         marginal_test(marginal_contrast(pairs), ks, names, false_alarm_rate / 4),
         *swap_tests(pairs, of_columns, false_alarm_rate / 4, draw),
     )
-    correlation = _pair_correlation(pairs)
+    others = (_pair_correlation(Pairs.standardised(matrix, copy)) for copy in copies[1:])
+    correlation = np.mean([_pair_correlation(pairs), *others], axis=0)
     count = sum(contrast.size for contrast in moments.values())
     typical = float(np.median(moments["covariance"].standard_error[np.triu_indices(p)]))
     detectable = typical * float(np.sqrt(2 * np.log(2 * count / (false_alarm_rate / 4))))
@@ -191,7 +193,7 @@ def diagnose(
 
 
 def _copies(Xk: Any) -> np.ndarray:
-    """(copies, n, p) whatever was given."""
+    """(copies, n, p) knockoffs, given as (n, p) or (copies, n, p)."""
     if np.ndim(Xk) != 3:
         return as_matrix(Xk, _WHO, name="Xk")[np.newaxis]
     return np.stack([as_matrix(copy, _WHO, name="Xk") for copy in Xk])

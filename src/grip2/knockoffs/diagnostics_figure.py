@@ -8,6 +8,7 @@ import numpy as np
 
 from grip2.figure_style import AMBER, BLUE, GREY, ORANGE, new_figure
 from grip2.knockoffs.harm import KEPT, LEVELS, Harm
+from grip2.knockoffs.verdict import LOW_POWER_CORRELATION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +23,7 @@ def draw(found: KnockoffDiagnostics) -> Figure:
         axes = figure.subplots(2, 2)
         _correlations(axes[0, 0], found)
         _moments(axes[0, 1], found)
-        _rates(axes[1, 0], found.harm) if found.harm is not None else _margins(axes[1, 0], found)
+        _rates(axes[1, 0], found.harm) if found.harm is not None else _marginals(axes[1, 0], found)
         _tests(axes[1, 1], found)
         figure.suptitle(f"Knockoff diagnostics: {found.verdict} (n = {found.n:,}, p = {found.p:,})")
     return figure
@@ -32,7 +33,7 @@ def _correlations(axes: Axes, found: KnockoffDiagnostics) -> None:
     axes.hist(
         found.correlation, bins=np.linspace(min(-0.05, float(found.correlation.min())), 1, 41).tolist(), color=BLUE
     )
-    axes.axvline(0.95, color=ORANGE, linestyle="--", label="little power beyond")
+    axes.axvline(LOW_POWER_CORRELATION, color=ORANGE, linestyle="--", label="little power beyond")
     axes.set(title="Correlation of a feature with its knockoff", xlabel="correlation (1 - s)", ylabel="features")
     axes.legend(frameon=False)
 
@@ -65,7 +66,7 @@ def _rates(axes: Axes, harm: Harm) -> None:
     )
 
 
-def _margins(axes: Axes, found: KnockoffDiagnostics) -> None:
+def _marginals(axes: Axes, found: KnockoffDiagnostics) -> None:
     axes.plot(np.sort(found.ks)[::-1], color=BLUE, marker="." if found.p <= 50 else None)
     axes.set(
         title="Marginal distributions",
@@ -77,7 +78,7 @@ def _margins(axes: Axes, found: KnockoffDiagnostics) -> None:
 
 def _tests(axes: Axes, found: KnockoffDiagnostics) -> None:
     names = [test.name for test in found.tests]
-    # Beyond 1e-20 a smaller p-value says nothing more.
+    # P-values below 1e-20 are all drawn alike.
     evidence = [-np.log10(max(test.p_value, 1e-20)) for test in found.tests]
     colours = [ORANGE if test.large else AMBER if test.rejected else BLUE for test in found.tests]
     axes.barh(names, evidence, color=colours)

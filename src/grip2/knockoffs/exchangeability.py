@@ -1,4 +1,4 @@
-"""Exact tests of exchangeability of (X, Xk): their false-alarm rates hold for every n, p and distribution.
+"""Exact tests that (X, Xk) are exchangeable: their false-alarm rates hold for every n, p and distribution.
 
 If Xk is a knockoff copy of X and the rows are independent, then swapping x_ij with xk_ij, for any set of columns j and
 independently in every row i, does not change the distribution of the data. Every test here uses only this fact. A contrast

@@ -80,7 +80,7 @@ class FixedXKnockoffs(KnockoffSampler):
         if noise_sd is None:
             noise_sd = _residual_sd(centred, response - response.mean() * self.center, n - p - self.center, who)
         # With an intercept, knockoffs must be orthogonal to the constant on the data rows and to the constant on the added
-        # rows: two rows more.
+        # rows, which takes two rows more.
         extra = 2 * p + 2 * self.center - n
         noise = noise_sd * stream(rng, "augmented rows").standard_normal(extra)
         zeros = np.zeros((extra, p), matrix.dtype)

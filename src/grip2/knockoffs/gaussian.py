@@ -26,7 +26,7 @@ from grip2.knockoffs.latent import HiddenScores, latent_moments
 from grip2.knockoffs.missing import MissingScores
 from grip2.knockoffs.s_matrix._groups import Groups
 
-# The missing values of a row are drawn together if they are few (``missing.py``), and by so many sweeps of a Gibbs sampler else.
+# Sweeps of the Gibbs sampler of missing values, each of which draws up to 64 values of a row together (``missing.py``).
 _SWEEPS = 10
 
 
@@ -143,22 +143,16 @@ class GaussianKnockoffs(JointCopiesSampler):
         return CovarianceEstimate(mean, correlation * np.outer(scale, scale), weight)
 
     def _complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        who = type(self).__name__
-        completed = as_matrix(X, who, missing=True).copy()
-        if completed.shape[1] != self.n_features_in_:
-            raise Grip2Error(
-                f"{who}: fitted on {self.n_features_in_} columns, got an array of shape {completed.shape}."
-            )
         root = np.sqrt(np.diag(self.covariance_))
         precision = np.linalg.inv(self.covariance_ / root[:, None] / root)
-        incomplete = np.flatnonzero(np.isnan(completed).any(axis=1))
-        for block in row_blocks(completed[incomplete]):
-            rows = completed[incomplete[block]]
+
+        def filled(rows: np.ndarray) -> np.ndarray:
             missing = np.isnan(rows)
             Z = np.where(missing, 0.0, (rows - self.mean_) / root)
             HiddenScores(MissingScores.of(missing)).draw(Z, precision, _SWEEPS, rng)
-            completed[incomplete[block]] = np.where(missing, self.mean_ + root * Z, rows)
-        return completed
+            return np.where(missing, self.mean_ + root * Z, rows)
+
+        return self._completed_by(filled, X)
 
     def _sample(self, X: np.ndarray, rng: np.random.Generator, copies: int) -> np.ndarray:
         law = self._laws.for_copies(copies).astype(X.dtype)

@@ -1,23 +1,23 @@
 """Harm: the false discovery rate that these knockoffs give on this very table, estimated by simulation.
 
-A test of exchangeability says whether knockoffs are wrong, not whether it matters: with many rows it detects errors too small
+A test of exchangeability shows whether knockoffs are wrong, not whether it matters: with many rows it detects errors too small
 to harm any selection. Here the harm itself is measured. Responses with a known truth are simulated on the columns of X: a few
-units at random have effects. A lasso on lines and bends of the columns scores all members of all
-units, the knockoff filter selects, and the false discoveries are counted. The response of the user is never looked at.
+units at random have effects. A lasso on lines and bends of the columns scores all members of all units, the knockoff filter
+selects, and the false discoveries are counted. The response of the user is never used.
 
 Effects are straight, even, or products of two units, with as much noise as signal; or straight and strong, with a hundredth of
-it. The lasso cannot explain products: what is left of them finds null units that depend on the true ones in ways that the
-knockoffs do not share. For the same reason a statistic that sees straight lines only, such as the lasso coefficient difference,
-may exceed the level where effects are even and a model of curves keeps it: even effects are also scored by a lasso on lines
-alone (``lines_only``), and the verdict on such a statistic rests on both. Strong effects reveal small errors: if a column is
-nearly a function of the others and its knockoff is not, as after correlations were shrunk, null columns beat their knockoffs
-wherever noise does not hide it.
+that noise. The lasso cannot explain products: their residual is correlated with null units that depend on the true ones in ways
+that the knockoffs do not share. For the same reason a statistic that models straight lines only, such as the lasso coefficient
+difference, may exceed the level for even effects although a model of curves keeps it. Even effects are therefore also scored by
+a lasso on lines alone (``lines_only``), and the verdict on such a statistic rests on both. Strong effects reveal small errors:
+if a column is nearly a function of the others and its knockoff is not, as after shrinking correlations, null columns beat their
+knockoffs unless noise hides it.
 
 Two numbers come out for each kind of effect and each target rate. ``fdr`` is the mean share of false discoveries in the
-simulated selections. ``excess`` also speaks where selections are empty: among the null units with the largest ``|W|``, as many
-as the filter counts at this rate, copies must win m times as often as originals; ``excess`` is how many times more often than
-that originals win. The false discovery rate is at most about ``excess`` times its target (Barber, Candes and Samworth, 2020,
-give the theorem behind this), and is less where little is selected. Verdicts and choices rest on ``fdr``.
+simulated selections. ``excess`` is informative even if selections are empty: among the null units with the largest ``|W|``, as
+many as the filter counts at this rate, copies must win m times as often as originals; ``excess`` is how many times more often
+than that originals win. The false discovery rate is at most about ``excess`` times its target (Barber, Candes and Samworth,
+2020, give the theorem behind this), and less if little is selected. Verdicts and choices rest on ``fdr``.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from grip2.standardise import standardise
 from grip2.units import Layout, Units
 
 LEVELS = (0.1, 0.2)
-# Largest false discovery rate that is called kept, at each of them.
+# The largest simulated false discovery rate at which each level counts as kept.
 KEPT = {0.1: 0.12, 0.2: 0.23}
 BENT, STRONG = "even", "strong"
 FAMILIES = ("linear", BENT, "products", STRONG)
-# Variance of the signal over that of the noise. Strong effects are straight ones that leave next to nothing unexplained.
+# Variance of the signal over that of the noise. Strong effects are straight ones with hardly any noise.
 SIGNAL_TO_NOISE = {"linear": 1.0, BENT: 1.0, "products": 1.0, STRONG: 100.0}
 RESPONSES = 400
 FEWEST_ROWS, FEWEST_UNITS = 30, 5
 # Units with an effect: a fifth of all, but no more than this.
 MOST_TRUE = 20
-# Penalties, as multiples of the universal one: the larger leaves the strongest null units only, the smaller many.
+# Penalties, as multiples of the universal one: the larger keeps the strongest null units only, the smaller keeps many.
 _PENALTIES = (0.5, 0.25)
-# Of the lasso: its duality gap, as a share of the variance of the noise, and sweeps at most. As a share of that of the response
-# it would hide false discoveries of strong effects, whose noise is a hundredth of it.
+# Duality gap of the lasso, as a share of the variance of the noise, and its sweeps at most. A gap relative to the variance of
+# the response would hide false discoveries of strong effects, whose noise is a hundredth of it.
 _TOLERANCE, _MOST_SWEEPS = 1e-3, 1_000
-# Columns of the table of all members, two functions of each included, and its entries.
+# Columns of the table of both functions of all members, and its entries, at most.
 _MOST_COLUMNS, _MOST_ENTRIES = 1_500, 20_000_000
 
 
@@ -63,14 +63,14 @@ class SimulatedRate:
     level: float
     fdr: float  # mean share of false discoveries: the estimated false discovery rate
     fdr_error: float  # its standard error
-    excess: float  # how many times as often as they should originals of null units win
+    excess: float  # originals of null units win so many times as often as they should
     excess_error: float
     power: float  # mean share of the true units that is selected
 
 
 @dataclass(frozen=True)
 class Harm:
-    """What simulated responses say about knockoffs; see the head of this module."""
+    """Simulated rates of these knockoffs; see the top of this file."""
 
     rates: tuple[SimulatedRate, ...]
     responses: int
@@ -85,11 +85,11 @@ class Harm:
         return max((rate for rate in self.rates if rate.level == level), key=lambda rate: rate.fdr)
 
     def exceeds_level(self, by: float = 2.0) -> bool:
-        """Is some estimated rate above what is called kept, by more than so many standard errors?"""
+        """Does some estimated rate exceed its bound in ``KEPT`` by more than so many standard errors?"""
         return any(rate.fdr - by * rate.fdr_error > KEPT[rate.level] for rate in self.rates)
 
     def exceeds_target(self, by: float = 1.0) -> bool:
-        """Is some estimated rate above its target rate, by more than so many standard errors?"""
+        """Does some estimated rate exceed its target rate by more than so many standard errors?"""
         return any(rate.fdr - by * rate.fdr_error > rate.level for rate in self.rates)
 
     @property
@@ -98,11 +98,11 @@ class Harm:
         return float(np.mean([rate.power for rate in self.rates]))
 
     def without_strong(self) -> Harm:
-        """Without the rates of effects that leave next to nothing unexplained."""
+        """Without the rates of strong effects."""
         return replace(self, rates=tuple(rate for rate in self.rates if rate.family != STRONG))
 
     def for_lines_only(self) -> Harm:
-        """What statistics that see straight lines only are to expect."""
+        """With the rates of statistics that model straight lines only, too."""
         return replace(self, rates=(*self.rates, *self.lines_only))
 
     def inflation(self) -> float:
@@ -111,7 +111,7 @@ class Harm:
 
 
 def can_simulate(X: np.ndarray, units: Units) -> bool:
-    """Are there enough rows and units for a simulated selection to be more than an accident?"""
+    """Are there enough rows and units for a simulated selection to mean anything?"""
     return len(X) >= FEWEST_ROWS and len(units) >= FEWEST_UNITS
 
 
@@ -126,8 +126,8 @@ def predict_harm(
 ) -> Harm:
     """Estimate the harm of knockoffs of the rows of X.
 
-    ``draws`` holds one or more independent draws of knockoffs, each (copies, n, p); responses are shared out among them.
-    Large tables are cut down to a random part of their rows, copies and units, which ``notes`` tells.
+    ``draws`` holds one or more independent draws of knockoffs, each (copies, n, p); each gets a share of the responses.
+    Large tables are cut down to a random part of their rows, copies and units; ``notes`` says to which.
     """
     cut = _cut(X.shape, len(draws[0]), units, rng)
     counted: list[_Response] = []
@@ -223,7 +223,7 @@ def _simulated(
     n_copies = len(members) - 1
     lines = np.hstack([standardise(table.astype(float, copy=False)) for table in members])
     bends = bends_of(np.hstack([table.astype(float, copy=False) for table in members]), lines)
-    # In random order: where coordinate descent has not quite converged, no member has an advantage.
+    # In random order, so that no member has an advantage if coordinate descent has not quite converged.
     order = rng.permutation(2 * lines.shape[1])
     Z = np.hstack([lines, bends])[:, order]
     Y, truth = _responses(lines, bends, units, responses, rng)
@@ -232,7 +232,7 @@ def _simulated(
     only_lines = _Lasso.of(Z[:, straight], Y[FAMILIES.index(BENT) :: len(FAMILIES)])
     for b in range(responses):
         turn, kind = divmod(b, len(FAMILIES))
-        penalty = turn % len(_PENALTIES)  # one for a response: in turn, so that both see all kinds of responses
+        penalty = turn % len(_PENALTIES)  # one for each response, in turn: each kind of response gets both
         W = _contrasts(curves.coefficients(b, FAMILIES[kind], penalty), order, layout)
         on_lines = None
         if FAMILIES[kind] == BENT:
@@ -242,7 +242,7 @@ def _simulated(
 
 
 def _contrasts(coefficients: np.ndarray, places: np.ndarray, layout: Layout) -> np.ndarray:
-    """(units,) W of lasso coefficients; ``places``: which line, or after all lines which bend, each belongs to."""
+    """(units,) W of lasso coefficients; ``places``: the number of the line of each, or after all lines of the bend."""
     scores = np.zeros(2 * layout.n_columns)
     scores[places] = coefficients**2
     return contrast(layout.norms(np.sqrt(scores.reshape(2, -1).sum(axis=0))))
@@ -262,7 +262,7 @@ class _Lasso:
         return cls(Z.T @ Z / len(Z), Y @ Z / len(Z), penalties)
 
     def coefficients(self, response: int, family: str, penalty: int) -> np.ndarray:
-        """(columns,) at one of the penalties"""
+        """(columns,) coefficients at one of the penalties, given by its number."""
         from grip2.engine.lasso_descent import descend  # compiled: it takes a second to import
 
         noise = np.sqrt(1.0 / (1.0 + SIGNAL_TO_NOISE[family]))  # of a standardised response

@@ -18,15 +18,16 @@ from scipy.special import ndtr, ndtri
 from grip2.knockoffs.covariance import Scatter
 from grip2.knockoffs.missing import MissingScores
 
-# Iterations of stochastic EM after which the means of utilities are solved anew.
+# Iterations of stochastic EM after which the means of utilities are solved for again.
 _ADAPT_EVERY = 10
-# Tables with so many categories, which start from moments and cost most, get half the iterations.
+# With so many categories or more, iterations cost most and start from estimates by moments: half of them are made.
 _MANY_BLOCKS = 5
-# Other columns explain at most so many times the variance of a category's scores that is left given them: 95 % of it all.
+# Other columns explain at most this many times the variance that a category's scores have given them: 95 % of the whole.
 _MOST_EXPLAINED = 19.0
-# Rounds of the estimate by moments that it starts from: covariances depend on variances, and these on covariances.
+# Rounds of the estimate by moments that starts the iterations: covariances depend on variances, and these on covariances.
 _START_ROUNDS = 3
-# The variances of one block change what is given for another: so often at most are all of them set in turn.
+# Setting the variances of one block changes the conditional covariances of others, so all are set in turn, at most so many
+# times: for a result, and inside the iterations.
 _CYCLES, _CYCLES_INSIDE = 30, 4
 
 
@@ -66,7 +67,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class HiddenScores:
-    """All scores of some rows that are not known exactly: the steps of a Gibbs sampler."""
+    """All scores of some rows that are not known exactly, drawn by a Gibbs sampler with a step for each kind."""
 
     missing: MissingScores | None = None
     cells: Cells | None = None
@@ -78,7 +79,7 @@ class HiddenScores:
 
     @property
     def columns(self) -> np.ndarray:
-        """The columns that have such scores, ascending."""
+        """The columns that have hidden scores, ascending."""
         return np.unique(np.concatenate([step.columns for step in self.steps]))
 
     def draw(self, Z: np.ndarray, precision: np.ndarray, sweeps: int, rng: np.random.Generator) -> None:
@@ -216,8 +217,8 @@ def with_fixed_blocks(Sigma: np.ndarray, blocks: Sequence[FixedBlock], *, cycles
 def bounded_blocks(Sigma: np.ndarray, blocks: Sequence[FixedBlock]) -> np.ndarray:
     """Sigma with weaker covariances between other columns and blocks that they explain almost perfectly.
 
-    Where the levels of a category follow from another one, no coefficients are large enough (separation, as in a logistic
-    regression), and the variances of its scores would grow without end. Here the other columns explain at most
+    If the levels of a category follow from another one, no finite coefficients are large enough (separation, as in a logistic
+    regression), and the variances of its scores would grow without bound. Here the other columns explain at most
     ``_MOST_EXPLAINED`` times the variance that is left.
     """
     for block in blocks:

@@ -16,9 +16,9 @@ from grip2.engine.lookups import Guide, guide_of, interpolate, positions
 _KEEP_ALL, _GRID, _EXTREMES = 20_000, 10_000, 100
 # A value shared by at least this fraction of the rows is a spike: its normal score is known only up to an interval.
 _SPIKE = 0.01
-# ... if so many rows share it at least: a few ties of a short table say nothing.
+# A spike is shared by at least this many rows too: a few ties in a short table mean nothing.
 _FEWEST_TIES = 5
-# So many values are looked up by a guide table; fewer are not worth one.
+# From so many values on, lookups use a guide table.
 _LONG = 2_000
 # Points of the numerical integration over normal scores.
 _POINTS = 4001

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Missing scores of a row are drawn together, at most this many at once: the work per row grows with the third power.
+# Missing scores of a row that are drawn together, at most: the work per row grows with the third power.
 _TOGETHER = 64
-_BATCH_BYTES = 16_000_000
+_BATCH_BYTES = 16_000_000  # of the matrices of one batch
 
 
 @dataclass(frozen=True, eq=False)
 class MissingScores:
-    """Entries without any bound. All those of a row are drawn together, so strong correlations do not slow the sampler down."""
+    """Missing entries. Those of a row are drawn together, so that strong correlations do not slow the sampler down."""
 
     columns: np.ndarray  # the columns that have such entries
-    batches: tuple[tuple[np.ndarray, np.ndarray], ...]  # rows (r,), and the numbers (r, m) of m missing columns of each
+    batches: tuple[
+        tuple[np.ndarray, np.ndarray], ...
+    ]  # rows (r,), and the numbers (r, m) of m missing columns of each row
 
     @classmethod
     def of(cls, missing: np.ndarray) -> MissingScores:

@@ -1,4 +1,4 @@
-"""Knockoff samplers by name: the package, the command line, experiment plans and the contract tests all read this list."""
+"""All knockoff samplers by name: the only such list, used by the package, the command line, experiment plans and tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between the rows of a table and their normal scores: one increasing function a column, utilities for categories."""
+"""Maps rows of a table to normal scores and back: by one increasing function for each column, by utilities for categories."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ScoreMap:
     marginals: list[Marginal]  # one for each column
     categories: tuple[CategoryModel, ...]
     clip: float  # ranks are clipped to [clip, 1 - clip] before the probit transform (appendix B.2)
-    draws_in_cells: bool  # are scores of tied values drawn given all other columns?
+    draws_in_cells: bool  # True: scores of tied values are drawn from their cells given all other columns
 
     @classmethod
     def learn(
@@ -34,7 +34,7 @@ class ScoreMap:
         draws_in_cells: bool,
         observed_values: bool,
     ) -> ScoreMap:
-        """From rows with NaN for missing values; ``observed_values``: discrete columns take no values between them."""
+        """Learn from rows with NaN for missing values; ``observed_values``: discrete columns take observed values only."""
         observed = np.full(X.shape[1], observed_values)
         observed[_columns_of(categories, X.shape[1])] = True
         marginals = [learn_marginal(X[:, j], discrete=bool(observed[j])) for j in range(X.shape[1])]

@@ -6,14 +6,14 @@ import numpy as np
 
 from grip2.standardise import standardise
 
-# A bent function of a column that is left with less than this share of its deviation beside the column itself is dropped.
+# A bent function whose residual deviation after projection on its column is below this fraction of its own is dropped.
 _LEAST_BEND = 1e-2
 
 
 def bends_of(values: np.ndarray, lines: np.ndarray) -> np.ndarray:
     """|x - median| of every column, made orthogonal to the standardised column and standardised.
 
-    Zero where nothing is left of it (0/1 columns).
+    Zero if it is a function of the line (0/1 columns).
     """
     bends = np.abs(values - np.median(values, axis=0))
     deviation = bends.std(axis=0)

@@ -1,10 +1,10 @@
 """The verdict on knockoffs: "good", "usable" or "do not trust", and why.
 
 It rests on the rates of simulated responses (`grip2.knockoffs.harm`). Its bounds, 0.12 at fdr 0.1 and 0.23 at 0.2, were set
-beforehand; `results/real` compares it with what selections realise. Errors that exact tests detect are reported beside it.
-They decide only where no simulation speaks: where moments are grossly wrong, and where a table is too small to simulate on.
-Marginal distributions that plainly differ, as those of whole numbers and of knockoffs between them, make knockoffs no worse than
-usable: on the real designs on which that was all that was wrong, selections kept the level.
+beforehand; `results/real` compares it with the rates of selections. Errors that exact tests detect are reported beside it. They
+decide only if moments are grossly wrong, or if a table is too small to simulate on. Marginal distributions that clearly differ,
+as when knockoffs of whole numbers are not whole, make knockoffs no worse than usable: on the real designs in which nothing else
+was wrong, selections kept the level.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ LOW_POWER_CORRELATION = 0.95
 _SAME = 1 - 1e-6
 # If errors up to this size (in correlation units) can go undetected, a passed test means little.
 _TOO_FEW_ROWS = 0.5
-# A moment that is off by so much (in standard deviations or correlation units) is wrong whatever simulations say; with fewer
-# than 2p rows shrinkage explains it.
+# A moment that is off by this much (in standard deviations or correlation units) is wrong, whatever simulations show; except
+# with fewer than 2p rows, where shrinkage explains it.
 _GROSS = {"mean": 0.3, "covariance": 0.3, "cross-covariance": 0.3}
 _EFFECTS = {
     "linear": "straight effects",
@@ -32,23 +32,25 @@ _EFFECTS = {
     "products": "products of features",
     STRONG: "effects that leave next to nothing unexplained",
 }
-# Strong effects decide where a larger share of the response than this is explained on held-out rows.
+# Simulations with strong effects decide if a larger share of the response than this is explained on held-out rows.
 EXPLAINED = 0.5
 
 
-def verdict_of_harm(harm: Harm, *, lines_only: bool = False, explained: float | None = None) -> Verdict:
-    """The verdict of simulated responses alone, as ``select`` prints it.
+def verdict_of_harm(
+    harm: Harm, *, lines_only: bool = False, explained: float | None = None, where: str = "on this table"
+) -> Verdict:
+    """The verdict of simulated responses alone, as ``select`` prints it; ``where`` says on which rows they were simulated.
 
-    ``lines_only``: for a statistic that sees straight lines only, which even effects may mislead where they mislead no other.
-    ``explained``: the share of the response that is explained on held-out rows, None if it is not known. Effects that leave next
-    to nothing unexplained decide where more than half is explained; otherwise what they would do is told.
+    ``lines_only``: for a statistic that models straight lines only, which even effects may mislead although they mislead no
+    other. ``explained``: the share of the response that is explained on held-out rows, None if it is not known. Simulations
+    with hardly any noise decide only if more than half is explained; otherwise they are mentioned.
     """
     strong = explained is not None and explained > EXPLAINED
     judged = harm if strong else harm.without_strong()
     judged = judged.for_lines_only() if lines_only else judged
     bad = judged.exceeds_level()
     above = judged.exceeds_level(0.0)
-    reasons = [_rates_sentence(judged, bad, above)]
+    reasons = [_rates_sentence(judged, bad, above, where)]
     if not bad and not lines_only and harm.for_lines_only().without_strong().exceeds_level():
         reasons.append(_lines_sentence(harm))
     if not bad and not strong and harm.exceeds_level():
@@ -60,32 +62,40 @@ def verdict_of_harm(harm: Harm, *, lines_only: bool = False, explained: float | 
 def _lines_sentence(harm: Harm) -> str:
     return (
         "A statistic that sees straight lines only, such as lcd, is not covered by this: where effects are even it has a rate "
-        f"of {_rates(harm.lines_only)} on these knockoffs."
+        f"of {rates_in_words(harm.lines_only)} on these knockoffs."
     )
 
 
 def _strong_sentence(harm: Harm, explained: float | None) -> str:
     known = "" if explained is None else f" Here {explained:.0%} of the response is explained."
+    rates = rates_in_words([rate for rate in harm.rates if rate.family == STRONG])
     return (
         "The level would not be kept where the columns explain nearly all of the response: effects with a hundredth of noise "
-        f"have a rate of {_rates([rate for rate in harm.rates if rate.family == STRONG])}.{known} Group columns that nearly "
-        "determine each other."
+        f"have a rate of {rates}.{known} Group columns that nearly determine each other."
     )
 
 
-def _rates(rates: Sequence[SimulatedRate]) -> str:
+def rates_in_words(rates: Sequence[SimulatedRate]) -> str:
     return " and ".join(f"{rate.fdr:.2f} at fdr {rate.level:g}" for rate in rates)
 
 
-def _rates_sentence(harm: Harm, bad: bool, above: bool) -> str:
+def _beside_its_bound(rate: SimulatedRate) -> str:
+    """A rate with two digits, or more where the bound would look the same: 0.124 beside 0.12."""
+    digits = next((digits for digits in (2, 3) if round(rate.fdr, digits) != KEPT[rate.level]), 4)
+    return f"{rate.fdr:.{digits}f}"
+
+
+def _rates_sentence(harm: Harm, bad: bool, above: bool, where: str) -> str:
     worst = [harm.worst(level) for level in LEVELS]
     rates = " and ".join(
-        f"{rate.fdr:.2f} (standard error {rate.fdr_error:.2g}) at fdr {rate.level:g}" for rate in worst
+        f"{_beside_its_bound(rate)} (standard error {rate.fdr_error:.2g}) at fdr {rate.level:g}" for rate in worst
     )
     kinds = " and ".join(dict.fromkeys(_EFFECTS[rate.family] for rate in worst))
     kept = " and ".join(f"{KEPT[level]:g}" for level in LEVELS)
     n_kinds = len({rate.family for rate in harm.rates})
-    text = f"Responses simulated on this table give a false discovery rate of {rates}, the largest of {n_kinds} kinds ({kinds})."
+    text = (
+        f"Responses simulated {where} give a false discovery rate of {rates}, the largest of {n_kinds} kinds ({kinds})."
+    )
     after = (
         f"A rate is above its bound ({kept}) by more than two standard errors: the level is not kept."
         if bad
@@ -93,7 +103,7 @@ def _rates_sentence(harm: Harm, bad: bool, above: bool) -> str:
         if above
         else f"Both are within the bounds ({kept}): the level is kept."
     )
-    note = f" Simulated on {', '.join(harm.notes)}." if harm.notes else ""
+    note = f" To save time the simulation uses {', '.join(harm.notes)} only." if harm.notes else ""
     return f"{text} {after}{note}"
 
 
@@ -138,7 +148,8 @@ def judge(
         shown = ", ".join(low[:5]) + (f" and {len(low) - 5} more" if len(low) > 5 else "")
         limits.append(
             f"{len(low)} of {p} features {'has' if len(low) == 1 else 'have'} a correlation of {LOW_POWER_CORRELATION} or more "
-            f"with the knockoff (s near 0), so little power: {shown}. Group features; if you chose another s, use s='mvr'."
+            f"with the knockoff, measured on the columns (s near 0), so little power: {shown}. Group features; if you chose "
+            "another s, use s='mvr'."
         )
     if detectable > _TOO_FEW_ROWS:
         limits.append(

@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 from grip2.errors import Grip2Error
 from grip2.knockoffs.s_matrix import ceiling_of
 
-# Wider tables, with more columns than rows, are treated so: matrices of all pairs of columns would take minutes.
+# Tables with more columns than this, and more columns than rows, are wide: matrices of all pairs of columns would take minutes.
 WIDE = 1_500
 # Eigenvalues of C below this share of the largest are rounding error.
 _RANK_TOLERANCE = 1e-10
@@ -74,7 +74,7 @@ class WideCorrelation:
         return np.asarray(X / self.shrinkage - inside @ self.vectors.T)
 
     def best_s(self, solver: str, copies: int) -> float:
-        """The s of ``S = s I`` by the criterion of a solver (`grip2.knockoffs.s_matrix`); all of them in one dimension."""
+        """The s of ``S = s I`` by the criterion of a solver (`grip2.knockoffs.s_matrix`), in closed form or by a line search."""
         ceiling, p, across = ceiling_of(copies), self.n_columns, self.n_columns - len(self.along)
         largest = min(1.0, ceiling * min([self.shrinkage] * (across > 0) + [float(self.along.min(initial=np.inf))]))
         if solver in ("equi", "sdp"):
@@ -133,7 +133,7 @@ class WideGaussian:
         return np.full(self._correlation.n_columns, self._s)
 
     def draw(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """(copies, rows, p) copies of some rows. Random numbers are used row by row, so blocks of rows leave no trace."""
+        """(copies, rows, p) copies of some rows. Random numbers are used row by row: drawing in blocks changes nothing."""
         n, p = Z.shape
         noise = rng.standard_normal((n, 1 if self._copies == 1 else 1 + self._copies, p))
         vectors = self._correlation.vectors
@@ -148,7 +148,7 @@ class WideGaussian:
 
 
 class WideLaws:
-    """The distribution of the knockoffs of a wide table for every number of copies, as `KnockoffLaws`."""
+    """The distributions of the knockoffs of a wide table for all numbers of copies; like `KnockoffLaws`."""
 
     jitter = 0.0
 

@@ -1,4 +1,4 @@
-"""The selected units, one card each: what it is, how it acts, and how sure its selection is."""
+"""Cards of the selected units: what each one is, how it acts, and how certain its selection is."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from grip2.feature_effects import (
     EffectCurve,
     FeatureEffect,
     Interaction,
+    percent,
 )
 from grip2.plain_text import short_name
 from grip2.report.effect_drawings import curve_drawing, surface_drawing
 from grip2.report.effect_subject import subject
-from grip2.report.shares import percent
+from grip2.report.level_order import contrasts_of
 from grip2.result import SelectionResult
 from grip2.units import other_columns
 
@@ -41,6 +42,8 @@ WORDS = {
     BY_COLUMN: "its columns act in different directions",
     UNCLEAR: "the model of effects sees no direction",
 }
+# Of functions whose names in the model say little; the page explains them.
+SHAPES = {"V": "bend"}
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Card:
     lasso: bool | None  # does the lasso select it too? None: not compared
     stands_for: tuple[str, ...]  # the columns, where they are others than the unit's name
     partners: tuple[Partner, ...]
-    contrasts: tuple[LevelContrast, ...]  # of its levels, the largest difference first
+    contrasts: tuple[LevelContrast, ...]  # of its levels, the largest difference first, those without one last
     drawings: tuple[Markup, ...]
     note: str  # what is not drawn; empty: nothing
 
@@ -78,7 +81,6 @@ def cards(result: SelectionResult) -> list[Card]:
 
 def _card(result: SelectionResult, name: str, j: int, effect: FeatureEffect | None) -> Card:
     columns = tuple(result.groups.get(name, (name,)))
-    contrasts = [each for each in result.level_contrasts if each.variable in (name, *columns)]
     return Card(
         name=name,
         arrow="" if effect is None else ARROWS.get(effect.direction, "?"),
@@ -89,7 +91,7 @@ def _card(result: SelectionResult, name: str, j: int, effect: FeatureEffect | No
         lasso=None if result.lasso is None else result.lasso.q_values[j] <= result.fdr,
         stands_for=columns if other_columns(name, columns) else (),
         partners=() if effect is None else tuple(_partner(each) for each in effect.interactions),
-        contrasts=tuple(sorted(contrasts, key=lambda each: -abs(each.difference))),
+        contrasts=contrasts_of(result, name),
         drawings=() if effect is None else _drawings(effect),
         note="" if effect is None else _note(effect),
     )
@@ -104,7 +106,8 @@ def _direction(effect: FeatureEffect, task: str) -> str:
 
 
 def _partner(interaction: Interaction) -> Partner:
-    return Partner(interaction.partner, f"{percent(interaction.share)} ({interaction.functions[0]})")
+    shapes = " x ".join(SHAPES.get(shape, shape) for shape in interaction.functions[0].split(" x "))
+    return Partner(interaction.partner, f"{percent(interaction.share)} ({shapes})")
 
 
 def _drawings(effect: FeatureEffect) -> tuple[Markup, ...]:
@@ -113,7 +116,7 @@ def _drawings(effect: FeatureEffect) -> tuple[Markup, ...]:
 
 
 def _drawn(effect: FeatureEffect) -> list[EffectCurve]:
-    """The curves that are drawn: none of a feature without an effect of its own."""
+    """The curves that are drawn; none for a feature without an effect of its own."""
     if effect.direction in (TOGETHER, UNCLEAR):
         return []
     curves = sorted(effect.curves, key=lambda curve: -curve.share)

@@ -1,11 +1,13 @@
-"""Curves and surfaces of effects, drawn on given axes."""
+"""Curves, level contrasts and surfaces of effects, drawn on given axes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grip2.facts import LevelContrast
 from grip2.feature_effects import EffectCurve, EffectSurface
 from grip2.figure_style import BLUE, GREY
 from grip2.plain_text import short_name, visible_line
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 SHOWN_LABELS, LABEL_LENGTH = 6, 10
+SHOWN_LEVELS = 8  # of a category: those that differ most
+NORMAL_90 = 1.645  # standard errors in half of a 90 % interval
 
 
 def draw_curve(axes: Axes, curve: EffectCurve) -> None:
-    """Posterior mean and band; points with bars where the column has levels or two values."""
+    """Posterior mean and band; points with bars if the column has levels or two values."""
     grid = np.array(curve.grid)
     mean, lower, upper = (np.array(values) for values in (curve.mean, curve.lower, curve.upper))
     axes.axhline(0, color=GREY, linewidth=0.7)
@@ -35,11 +39,32 @@ def draw_curve(axes: Axes, curve: EffectCurve) -> None:
     axes.set_ylabel("effect")
 
 
+def draw_levels(axes: Axes, contrasts: Sequence[LevelContrast], unit: str) -> None:
+    """Differences of the levels of one category to its reference as points with 90 % bars; those that differ most."""
+    found = [
+        (each.level, each.difference, each.standard_error or 0.0) for each in contrasts if each.difference is not None
+    ]
+    shown = sorted(found, key=lambda each: -abs(each[1]))[:SHOWN_LEVELS][::-1]
+    names, differences, errors = zip(*shown, strict=True)
+    rows, middle, half = np.arange(len(shown)), np.array(differences), NORMAL_90 * np.array(errors)
+    axes.axvline(0, color=GREY, linewidth=0.7)
+    axes.hlines(rows, middle - half, middle + half, color=BLUE, alpha=0.4, linewidth=4)
+    axes.plot(middle, rows, "o", color=BLUE)
+    axes.set_ylim(-0.6, len(shown) - 0.4)
+    axes.set_yticks(rows)
+    _label(axes.yaxis, rows, names)
+    n_hidden = len(contrasts) - len(shown)
+    more = f"{n_hidden} more levels" if n_hidden > 1 else "1 more level" if n_hidden else ""
+    below = "; ".join(part for part in (unit, more) if part)
+    axes.set_xlabel(f"difference to {short_name(contrasts[0].reference, 20)}\n{below}".rstrip(), parse_math=False)
+    axes.set_ylabel(short_name(contrasts[0].variable, 30), parse_math=False)
+
+
 def draw_surface(axes: Axes, surface: EffectSurface) -> None:
     """Heat map of the posterior mean: red above, blue below the sum of the two curves."""
     grid, partner_grid, mean = np.array(surface.grid), np.array(surface.partner_grid), np.array(surface.mean)
     top = max(float(np.abs(mean).max()), 1e-12)
-    # Points of unequal distance, as levels may have, stand side by side.
+    # Points of unequal distance, such as levels, are drawn side by side.
     across, up = (_even(points) for points in (grid, partner_grid))
     image = axes.imshow(
         mean.T,
@@ -72,7 +97,7 @@ def _step(points: np.ndarray) -> float:
 
 
 def _even(points: np.ndarray) -> np.ndarray:
-    """The points themselves where they have equal distances, else their numbers."""
+    """The points themselves if they have equal distances, otherwise 0, 1, 2, ..."""
     return points if np.allclose(np.diff(points), _step(points)) else np.arange(len(points), dtype=float)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from grip2.feature_effects import EffectCurve, EffectSurface
-from grip2.report.svg import FONT, axis, dot, drawing, fitted, line, path, text, ticks, told, width_of
+from grip2.report.svg import FONT, axis, dot, drawing, fitted, line, path, readable, text, ticks, width_of
 
 WIDTH, HEIGHT = 270.0, 150.0
 BOTTOM, TOP, RIGHT = 32.0, 8.0, 10.0
@@ -18,17 +18,17 @@ SHADES = 5  # of a map, on either side of zero
 
 
 def curve_drawing(curve: EffectCurve) -> Markup:
-    """Posterior mean and band over the column's values; one row for each level where it has levels or two values."""
+    """Posterior mean and band over the column's values; one row for each level if it has levels or two values."""
     if curve.labels or len(curve.grid) <= 2:
         return _levels(curve)
     heights = axis((*curve.lower, *curve.upper, 0.0), HEIGHT - BOTTOM, TOP, margin=0.05)
     marks = ticks(heights.low, heights.high, 5)
-    left = 10 + max(width_of(told(mark)) for mark in marks)
+    left = 10 + max(width_of(readable(mark)) for mark in marks)
     across = axis(curve.grid, left, WIDTH - RIGHT)
     parts = []
     for mark in marks:
         parts.append(line(left, heights(mark), WIDTH - RIGHT, heights(mark), "zero" if mark == 0 else "grid"))
-        parts.append(text(left - 5, heights(mark) + 4, told(mark), anchor="end"))
+        parts.append(text(left - 5, heights(mark) + 4, readable(mark), anchor="end"))
     band = [*zip(curve.grid, curve.upper, strict=True), *reversed([*zip(curve.grid, curve.lower, strict=True)])]
     parts.append(path([(across(x), heights(y)) for x, y in band], "band", closed=True))
     parts.append(path([(across(x), heights(y)) for x, y in zip(curve.grid, curve.mean, strict=True)], "curve"))
@@ -38,7 +38,7 @@ def curve_drawing(curve: EffectCurve) -> Markup:
 
 
 def surface_drawing(surface: EffectSurface) -> Markup:
-    """A map of what two columns add together: warm above, cold below the sum of their curves."""
+    """A map of the joint effect of two columns: warm above, cold below the sum of their curves."""
     labels = [_ends(surface.grid, surface.labels), _ends(surface.partner_grid, surface.partner_labels)]
     low, high = (fitted(label, 60) for label in labels[1])
     left = 22 + max(width_of(low), width_of(high))
@@ -74,7 +74,7 @@ def surface_drawing(surface: EffectSurface) -> Markup:
 
 def _levels(curve: EffectCurve) -> Markup:
     """One row for each level: its name, its effect and the band."""
-    names = list(curve.labels) or [told(value) for value in curve.grid]
+    names = list(curve.labels) or [readable(value) for value in curve.grid]
     shown = _strongest(curve.mean, MOST_LEVELS)
     left = 12 + min(110.0, max(width_of(fitted(names[k], 110)) for k in shown))
     bands = [value for k in shown for value in (curve.lower[k], curve.upper[k])]
@@ -84,7 +84,7 @@ def _levels(curve: EffectCurve) -> Markup:
     marks = _spaced(ticks(across.low, across.high, 4), across.start, across.end, across.low, across.high)
     for mark in marks:
         parts.append(line(across(mark), TOP, across(mark), bottom, "zero" if mark == 0 else "grid"))
-        parts.append(text(across(mark), bottom + 13, told(mark), anchor="middle"))
+        parts.append(text(across(mark), bottom + 13, readable(mark), anchor="middle"))
     for row, k in enumerate(shown):
         y = TOP + ROW * (row + 0.5)
         parts.append(text(left - 8, y + 4, names[k], anchor="end", room=110))
@@ -96,31 +96,32 @@ def _levels(curve: EffectCurve) -> Markup:
 
 
 def _strongest(values: Sequence[float], most: int) -> list[int]:
-    """The numbers of the values largest in size, in their own order."""
+    """The positions of the values of largest size, ascending."""
     order = sorted(range(len(values)), key=lambda k: -abs(values[k]))[:most]
     return sorted(order)
 
 
 def _numbers_below(low: float, high: float, start: float, end: float, y: float) -> list[str]:
+    """Marks and numbers of a horizontal axis at the height y."""
     scale = axis((low, high), start, end)
     marks = _spaced(ticks(low, high, 4), start, end, scale.low, scale.high)
     parts = []
     for mark in marks:
         place = scale(mark)
-        half = width_of(told(mark)) / 2
+        half = width_of(readable(mark)) / 2
         place_of_text = min(max(place, start + half - 12), end + RIGHT - half)
         parts.append(line(place, y, place, y + 3, "grid"))
-        parts.append(text(place_of_text, y + 14, told(mark), anchor="middle"))
+        parts.append(text(place_of_text, y + 14, readable(mark), anchor="middle"))
     return parts
 
 
 def _spaced(marks: list[float], start: float, end: float, low: float, high: float) -> list[float]:
-    """Fewer marks where their numbers would touch."""
+    """The marks without those whose numbers would touch."""
     scale = axis((low, high), start, end)
     kept: list[float] = []
     reached = float("-inf")
     for mark in marks:
-        half = width_of(told(mark)) / 2
+        half = width_of(readable(mark)) / 2
         if scale(mark) - half >= reached:
             kept.append(mark)
             reached = scale(mark) + half + FONT
@@ -128,4 +129,4 @@ def _spaced(marks: list[float], start: float, end: float, low: float, high: floa
 
 
 def _ends(grid: Sequence[float], labels: Sequence[str]) -> tuple[str, str]:
-    return (labels[0], labels[-1]) if labels else (told(grid[0]), told(grid[-1]))
+    return (labels[0], labels[-1]) if labels else (readable(grid[0]), readable(grid[-1]))

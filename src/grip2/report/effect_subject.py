@@ -1,4 +1,4 @@
-"""What goes up or down where an effect is "increasing" or "decreasing", in words."""
+"""What increases or decreases with a feature, in words."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from grip2.feature_effects import EffectDescription
 from grip2.plain_text import short_name
 
 THE_RESPONSE = "the response"
-# By task, where it is not the response itself: of survival, a higher risk means shorter times.
+# By task, if it is not the response itself: for survival, a higher risk means shorter times.
 _SUBJECTS = {"survival": "the risk of the event"}
 
 
 def subject(task: str, output: str) -> str:
-    """``output`` is the class that an effect describes; empty where the response has no classes."""
+    """``output`` is the class that an effect describes; empty if the response has no classes."""
     return f"the chance of {short_name(output)}" if output else _SUBJECTS.get(task, THE_RESPONSE)
 
 
 def common_subject(effects: EffectDescription, task: str) -> str | None:
-    """The subject of all effects; None where they describe the chances of different classes."""
+    """The subject of all effects; None if they describe the chances of different classes."""
     found = {subject(task, effect.output) for effect in effects}
     return found.pop() if len(found) == 1 else None

@@ -17,14 +17,14 @@ class Bar:
 
     name: str
     W: float
-    start: float  # where its bar begins and how long it is, in percent of the width
-    length: float
+    start: float  # where its bar begins, in percent of the width
+    length: float  # of the bar, in percent of the width
     kind: str  # "won": selected; "near": not selected; "lost": a knockoff won
 
 
 @dataclass(frozen=True)
 class Bars:
-    """The features with the largest \\|W\\|, and where the zero and the threshold stand, in percent of the width."""
+    """The features with the largest \\|W\\|, and the places of zero and threshold, in percent of the width."""
 
     bars: tuple[Bar, ...]
     zero: float

@@ -1,4 +1,4 @@
-"""How many units are selected at which fdr, from q-values: what the filter would select, without another fit."""
+"""How many units the filter would select at other rates, from q-values, without another fit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from grip2.report.svg import axis, drawing, line, path, text, ticks, told, width_of
+from grip2.report.svg import axis, drawing, line, path, readable, text, ticks, width_of
 from grip2.result import SelectionResult
 
 TABLED = (0.05, 0.1, 0.2)
@@ -17,12 +17,12 @@ WIDTH, HEIGHT, BOTTOM, TOP, RIGHT = 360.0, 200.0, 38.0, 10.0, 14.0
 
 @dataclass(frozen=True)
 class Level:
-    """What one fdr selects."""
+    """The selection at one fdr."""
 
     fdr: float
     count: int
-    new: tuple[str, ...]  # those that the level before it does not select, the smallest q-values first
-    asked: bool  # is it the fdr that was asked for?
+    new: tuple[str, ...]  # selected here but not at the next smaller fdr, the smallest q-values first
+    asked: bool  # True: the fdr that was asked for
 
 
 def levels(result: SelectionResult) -> list[Level]:
@@ -50,19 +50,19 @@ def _names(result: SelectionResult, mask: np.ndarray) -> tuple[str, ...]:
 
 
 def levels_drawing(result: SelectionResult) -> Markup:
-    """Steps: the number selected against fdr, with the fdr that was asked for."""
+    """The number of selected units as a step function of fdr, with a line at the fdr that was asked for."""
     bound = max(DRAWN_TO, min(1.0, result.fdr))
     q = np.sort(result.q_values[result.q_values <= bound])
     up = axis((0.0, max(1.0, float(len(q)))), HEIGHT - BOTTOM, TOP)
     marks = [mark for mark in ticks(up.low, up.high, 4) if mark == int(mark)]
-    left = 28 + max(width_of(told(mark)) for mark in marks)
+    left = 28 + max(width_of(readable(mark)) for mark in marks)
     across = axis((0.0, bound), left, WIDTH - RIGHT)
     parts = []
     for mark in marks:
         parts.append(line(left, up(mark), WIDTH - RIGHT, up(mark), "zero" if mark == 0 else "grid"))
-        parts.append(text(left - 5, up(mark) + 4, told(mark), anchor="end"))
+        parts.append(text(left - 5, up(mark) + 4, readable(mark), anchor="end"))
     below = HEIGHT - BOTTOM + 14
-    parts += [text(across(mark), below, told(mark), anchor="middle") for mark in ticks(0.0, bound, 5)]
+    parts += [text(across(mark), below, readable(mark), anchor="middle") for mark in ticks(0.0, bound, 5)]
     points = [(across(0.0), up(0.0))]
     for level in np.unique(q):
         points += [(across(level), points[-1][1]), (across(level), up(float(np.sum(q <= level))))]

@@ -17,7 +17,7 @@ MAX_BARS = 60
 
 
 def statistics_figure(result: SelectionResult) -> Figure:
-    """Bars of W, largest |W| first: what beat its knockoff, what was beaten, and where the threshold lies."""
+    """Bars of W, largest |W| first: features that won, features that lost to a knockoff, and the threshold."""
     order = np.argsort(-np.abs(result.W), kind="stable")[:MAX_BARS]
     W, selected = result.W[order], result.selected_mask[order]
     with new_figure(9.0, 3.9) as figure:

@@ -16,10 +16,8 @@ from grip2.report.near_misses import near_misses
 from grip2.report.network_surface import network_surface
 from grip2.result import SelectionResult
 
-# Rows of the tables of features and of columns; files have all.
-MAX_ROWS = 2_000
-# Longer texts of a setting are shortened.
-LONGEST_SETTING = 300
+MAX_ROWS = 2_000  # of the tables of features and of columns; the files have all rows
+LONGEST_SETTING = 300  # characters
 
 
 def selection_page(
@@ -32,8 +30,8 @@ def selection_page(
 ) -> str:
     """The report: the answer, the selected units, near misses, the evidence, the knockoffs, columns, assumptions, settings.
 
-    ``notes`` stand beside the answer, ``changes`` of the table below its columns. ``command`` makes the same result again;
-    where it is not given, the page shows the selector as Python writes it.
+    ``notes`` are shown beside the answer, ``changes`` of the table below its columns. ``command`` makes the same result again;
+    without it the page shows the selector as Python code.
     """
     stages, quality = result.facts.stages, result.knockoff_quality
     frame = result.to_frame()
@@ -69,7 +67,7 @@ def selection_page(
 
 
 def _python(result: SelectionResult) -> str:
-    """The selector as Python writes it; empty in results of earlier versions."""
+    """The selector as Python code; empty for results of earlier versions."""
     call = result.settings.get("call", "")
     return f"{call}.fit(X, y)" if call else ""
 

@@ -1,4 +1,4 @@
-"""What the lasso selects on the same knockoffs, beside the selection."""
+"""Compares the selection with that of the lasso on the same knockoffs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LassoBeside:
 
 
 def lasso_beside(result: SelectionResult) -> LassoBeside | None:
-    """None where the lasso was not fitted."""
+    """The comparison; None if the lasso was not fitted."""
     if result.lasso is None:
         return None
     here, lasso = result.selected_mask, np.array(result.lasso.q_values) <= result.fdr

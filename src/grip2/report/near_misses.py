@@ -12,7 +12,7 @@ from grip2.filter import estimated_fdp
 from grip2.result import SelectionResult
 
 MOST_SHOWN = 8
-# Of features that no reasonable rate selects only the strongest are shown.
+# If no feature is selected at rates up to LARGEST_FDR, only so many of the strongest are shown.
 LARGEST_FDR, SHOWN_BEYOND = 0.5, 3
 
 
@@ -32,7 +32,7 @@ class NearMiss:
 
 
 def near_misses(result: SelectionResult) -> list[NearMiss]:
-    """Those that come next, nearest first; a few of the strongest where none is near."""
+    """The features that would be selected next, nearest first; if none is near, a few of the strongest."""
     rank = np.zeros_like(result.W) if result.frequency is None else result.frequency
     order = np.lexsort((-result.W, -rank, result.q_values))
     order = order[~result.selected_mask[order] & (result.W[order] > 0)]
@@ -50,23 +50,23 @@ def _near_miss(result: SelectionResult, j: int) -> NearMiss:
 
 
 def _why_in_one(result: SelectionResult, j: int) -> str:
-    """From the counts that the filter compares where it would let this feature in first."""
+    """From the counts that the filter compares at the best threshold that includes this feature."""
     W, copies, fdr, offset = result.W, result.copies, result.fdr, result.offset
     candidates, estimates = estimated_fdp(W, offset, copies)
     reached = np.flatnonzero(candidates <= W[j])
     best = reached[np.flatnonzero(estimates[reached] == estimates[reached].min())[-1]]
     n_above, n_beaten = int(np.sum(candidates[best] <= W)), int(np.sum(W <= -candidates[best]))
-    sum_ = f"({offset} + {n_beaten}) / ({copies} x {n_above}) = {estimates[best]:.2g}"
+    estimate = f"({offset} + {n_beaten}) / ({copies} x {n_above}) = {estimates[best]:.2g}"
     if n_beaten == 0 and offset == 1:
         enough = math.ceil(round(1 / (n_above * fdr), 9))
         verb = "is" if n_above == 1 else "are"
         return (
-            f"No knockoff came as far, but {count_features(n_above)} {verb} too few to select: {sum_} is above {fdr:g}. With "
+            f"No knockoff came as far, but {count_features(n_above)} {verb} too few to select: {estimate} is above {fdr:g}. With "
             f"{enough} copies {'it' if n_above == 1 else 'they'} would pass, if no knockoff came as far again."
         )
     others = "alone" if n_above == 1 else f"together with {n_above - 1} {'other' if n_above == 2 else 'others'}"
     beaten = "1 knockoff" if n_beaten == 1 else f"{n_beaten} knockoffs"
-    return f"It would come in {others}, and {beaten} came as far: the estimated share of false ones is {sum_}, above {fdr:g}."
+    return f"It would come in {others}, and {beaten} came as far: the estimated share of false ones is {estimate}, above {fdr:g}."
 
 
 def _why_in_draws(result: SelectionResult, j: int) -> str:

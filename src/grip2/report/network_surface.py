@@ -1,4 +1,4 @@
-"""The regularization surface of the selected feature that the network sees most clearly."""
+"""The regularization surface of the selected feature whose activity in the network most exceeds that of its knockoff."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NetworkSurface:
 
 
 def network_surface(result: SelectionResult) -> NetworkSurface | None:
-    """None where no network was trained, where it contributes nothing, or where it sees nothing of what is selected."""
+    """The drawings; None if no network was trained, or if it contributes nothing to any selected feature."""
     surface, chosen = result.surface, np.flatnonzero(result.selected_mask)
     if surface is None or not len(chosen) or not _contributes(result):
         return None
@@ -42,7 +42,7 @@ def network_surface(result: SelectionResult) -> NetworkSurface | None:
 
 
 def _contributes(result: SelectionResult) -> bool:
-    """A network by itself is all there is; one that is a stage counts if it explains something on held-out rows."""
+    """Does the network contribute? Always if it is the whole statistic; a stage does if it explains held-out rows."""
     networks = [stage for stage in result.facts.stages if stage.name == "network"]
     return not result.facts.stages or any(stage.held_out_share > 0 for stage in networks)
 

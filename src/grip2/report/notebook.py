@@ -1,16 +1,16 @@
-"""A selection as a notebook shows it: the answer, a short table, and where there is more."""
+"""A selection as a notebook shows it: the answer, a short table, and the verdict on the knockoffs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grip2.feature_effects import percent
 from grip2.pages import framed, render_page
 from grip2.plain_text import short_name, visible
-from grip2.report.shares import percent
 from grip2.result import SelectionResult
 
 MOST_ROWS = 15
-# Pixels: of the page without its table, of a row of the table, of a line of text; the highest frame.
+# Heights in pixels: of the page without its table, of a row of the table, of a line of text, and of the frame at most.
 FRAME, ROW, LINE, HIGHEST = 130, 27, 20, 520
 LINE_LENGTH = 110  # characters
 
@@ -26,7 +26,7 @@ class NotebookRow:
 
 
 def result_html(result: SelectionResult) -> str:
-    """A page in a frame of its own."""
+    """The result as HTML: a page in a frame of its own."""
     rows, reason = _rows(result), visible(result.reason)
     n_hidden = len(result.selected) - len(rows)
     page = render_page(
@@ -36,6 +36,7 @@ def result_html(result: SelectionResult) -> str:
         rows=rows,
         several=result.frequency is not None,
         described=any(row.acts for row in rows),
+        about_shares="" if result.effects is None else result.effects.about_shares,
         n_hidden=n_hidden,
         verdict=result.knockoff_quality.verdict,
     )

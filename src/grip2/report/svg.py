@@ -1,7 +1,7 @@
-"""Small drawings as SVG elements inside a page: light, in the page's own colours and font, with texts that cannot overlap.
+"""Small drawings as SVG elements in a page, in the page's own colours and font, with texts that are shortened to fit.
 
-Colours are classes of the page's style sheet, so that drawings follow light and dark. Widths are about those of a phone: a page
-scales drawings up, never down to where letters cannot be read.
+Colours are classes of the page's style sheet, so that drawings follow light and dark mode. Drawings are about as wide as a phone:
+a page scales them up, never down to unreadable letters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WIDTH_OF_LETTER, _WIDTH_OF_WIDE_LETTER = 0.58, 1.05  # of the font size
 
 @dataclass(frozen=True)
 class Axis:
-    """Where values lie in a drawing: ``low`` at the place ``start``, ``high`` at ``end``."""
+    """Maps values to places in a drawing: ``low`` to ``start``, ``high`` to ``end``."""
 
     low: float
     high: float
@@ -33,7 +33,7 @@ class Axis:
 
 
 def axis(values: Iterable[float], start: float, end: float, *, margin: float = 0.0) -> Axis:
-    """An axis that holds the values, with a margin as a share of their range; never of width zero."""
+    """An axis that covers the values, with a margin as a share of their range; never of length zero."""
     found = list(values)
     low, high = min(found), max(found)
     spread = high - low or abs(high) or 1.0
@@ -64,7 +64,7 @@ def dot(x: float, y: float, kind: str, *, radius: float = 3.5, opacity: float | 
 def text(
     x: float, y: float, words: str, *, anchor: str = "start", room: float | None = None, turned: bool = False
 ) -> str:
-    """Words at a place; where they need more than ``room`` they are shortened, and the whole is shown on hovering."""
+    """Words at a place; if they need more than ``room`` they are shortened, and hovering shows the whole text."""
     whole = visible_line(words)
     shown = whole if room is None else fitted(whole, room)
     turn = f' transform="rotate(-90 {number(x)} {number(y)})"' if turned else ""
@@ -74,11 +74,11 @@ def text(
 
 def fitted(words: str, room: float, size: float = FONT) -> str:
     """The words, or as much of their beginning as fits into so many units, with an ellipsis."""
-    left = room / size
+    free = room / size
     kept = 0
     for letter in words[:200]:
-        left -= _width(letter)
-        if left < 0:
+        free -= _width(letter)
+        if free < 0:
             break
         kept += 1
     if kept == len(words):
@@ -87,12 +87,12 @@ def fitted(words: str, room: float, size: float = FONT) -> str:
 
 
 def width_of(words: str, size: float = FONT) -> float:
-    """About as wide as the words are, in units of the drawing."""
+    """The approximate width of the words, in units of the drawing."""
     return size * sum(_width(letter) for letter in words)
 
 
 def ticks(low: float, high: float, most: int = 4) -> list[float]:
-    """Round numbers from ``low`` to ``high``, at most so many (at least one where the range holds any)."""
+    """Round numbers from ``low`` to ``high``: ``most`` at most, and at least one."""
     if not high > low:
         return [low]
     step = 10.0 ** math.floor(math.log10((high - low) / most))
@@ -103,13 +103,13 @@ def ticks(low: float, high: float, most: int = 4) -> list[float]:
     return [k * step for k in range(first, last + 1)] or [low]
 
 
-def told(value: float) -> str:
+def readable(value: float) -> str:
     """A number for people."""
     return f"{0.0 if abs(value) < 1e-12 else value:.4g}"
 
 
 def number(value: float) -> str:
-    """A number in a drawing, to a tenth where it is not small."""
+    """A coordinate: to a tenth, or to a hundredth if it is below 1."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) < 1 else f"{value:.1f}".removesuffix(".0")
 
 

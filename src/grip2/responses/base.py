@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -77,6 +78,10 @@ class Response(ABC):
     @abstractmethod
     def describe(self) -> str:
         """The response in words, for a report."""
+
+    def describe_part(self, expected: Callable[[np.ndarray], float]) -> str:
+        """What a random part of the rows holds, in words; ``expected`` is the mean sum of values (rows,) over such a part."""
+        return ""
 
     @property
     def loss_input(self) -> np.ndarray:

@@ -14,8 +14,10 @@ from grip2.user_warnings import warn_user
 
 EXACT_WHOLE = 2**53
 # Where a value lies beyond ALARMING_SD robust standard deviations of the median, those beyond EXTREME_SD are moved to that
-# distance. Skewed distributions such as squares and exponentials of normal ones reach EXTREME_SD, and are left alone.
+# distance. Skewed distributions such as squares and exponentials of normal ones reach EXTREME_SD, and are left alone, unless a
+# few values stand apart: at most one in STANDING_APART rows, ISOLATED times as far from the median as the next one.
 ALARMING_SD, EXTREME_SD = 30.0, 10.0
+STANDING_APART, ISOLATED = 200, 2.5
 ROWS_FOR_SPREAD = 20  # fewer do not tell what is extreme
 ROBUST_SD = 1.4826  # standard deviations of a normal distribution in its median absolute deviation
 # Squares of values in this range neither overflow nor vanish.
@@ -112,7 +114,7 @@ def numbers_of(values: np.ndarray, who: str, task: str = Measurement.task) -> tu
 
 
 def _winsorised(y: np.ndarray, who: str) -> np.ndarray:
-    """y with values beyond 10 robust standard deviations of the median moved to that distance, if some lie beyond 30.
+    """y with values beyond 10 robust standard deviations of the median moved there, if some lie beyond 30 or stand apart.
 
     Squared error would otherwise be about these rows alone. The bound depends on y only, so no guarantee is touched. Where
     more than half of the rows have one value, the deviation is that of the others.
@@ -124,15 +126,30 @@ def _winsorised(y: np.ndarray, who: str) -> np.ndarray:
         away = np.abs(y - middle)
     typical = float(np.median(away)) or (float(np.median(away[away > 0])) if away.any() else 0.0)
     limit = EXTREME_SD * ROBUST_SD * typical
-    if not np.isfinite(limit) or not np.any(away > ALARMING_SD / EXTREME_SD * limit):
+    if not np.isfinite(limit) or not _alarming(away, limit):
         return y
     extreme = int(np.count_nonzero(away > limit))
     warn_user(
         f"{who}: {extreme} of {len(y)} values of y lie beyond {EXTREME_SD:g} robust standard deviations of the median, such as "
-        f"{y[int(np.argmax(away))]:.4g} (median {middle:.4g}); they are moved to that distance, else they alone would decide. "
-        "Correct them if they are wrong; if y has a long tail, take its logarithm, or pass task='counts' for counts.",
+        f"{_plainly(y[int(np.argmax(away))])} (median {_plainly(middle)}); they are moved to that distance, else they alone "
+        "would decide. Correct them if they are wrong; if y has a long tail, take its logarithm, or pass task='counts' for "
+        "counts.",
     )
     return np.asarray(np.clip(y, middle - limit, middle + limit))
+
+
+def _alarming(away: np.ndarray, limit: float) -> bool:
+    """Do distances from the median go far beyond the limit, or do a few beyond it stand apart from all others?"""
+    if np.any(away > ALARMING_SD / EXTREME_SD * limit):
+        return True
+    few = max(1, len(away) // STANDING_APART)
+    farthest = np.sort(away)[::-1][: few + 1]
+    return bool(np.any((farthest[:-1] > limit) & (farthest[:-1] >= ISOLATED * farthest[1:])))
+
+
+def _plainly(value: float) -> str:
+    """A number for people: 48,090 and not 4.809e+04, up to where digits are too many to read."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def _unit(y: np.ndarray) -> float:

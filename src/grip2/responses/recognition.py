@@ -9,7 +9,7 @@ import numpy as np
 from grip2.errors import Grip2Error, did_you_mean
 from grip2.responses.base import Response
 from grip2.responses.classes import SeveralClasses, TwoClasses
-from grip2.responses.counts import Counts
+from grip2.responses.counts import LARGEST, LEAST_SKEWNESS, MOST_DISTINCT, Counts
 from grip2.responses.given import rows_of
 from grip2.responses.measurement import Measurement
 from grip2.responses.ordered import OrderedClasses
@@ -88,7 +88,7 @@ def check_varies(values: np.ndarray, who: str) -> None:
 def _warn_of_whole_numbers(values: np.ndarray, kind: type[Response], who: str) -> None:
     if kind is Counts:
         warn_user(
-            f"{who}: y has whole numbers from 0 to {values.max():g}, most often 0, and is treated as counts. "
+            f"{who}: y has whole numbers from 0, most often 0, as counts have. "
             "If they are something else, say so: a measurement, task='regression'; ordered classes, task='ordered' "
             "(--task on the command line)."
         )
@@ -100,3 +100,18 @@ def _warn_of_whole_numbers(values: np.ndarray, kind: type[Response], who: str) -
             f"{who}: y has {n_distinct} distinct whole numbers and is treated as {kind.noun} ({kind.task}). "
             f"If they are something else, say so: {also} (--task on the command line).",
         )
+    elif kind is Measurement and _may_count(values):
+        warn_user(
+            f"{who}: y has whole numbers from {values.min():g} to {values.max():g}, skewed as counts are, and is treated as "
+            f"{kind.noun} ({kind.task}). If they count something, say so: task='counts' (--task on the command line)."
+        )
+
+
+def _may_count(values: np.ndarray) -> bool:
+    """Whole numbers from 0 or 1 on, clearly skewed, none of them large: counts that are not most often 0."""
+    if values.dtype.kind not in "iuf" or not (values.min() in (0, 1) and values.max() <= LARGEST):
+        return False
+    if (values != np.floor(values)).any() or not FEW_WHOLE_NUMBERS < len(np.unique(values)) <= MOST_DISTINCT:
+        return False
+    centred = values - values.mean()
+    return bool((centred**3).mean() > LEAST_SKEWNESS * (centred**2).mean() ** 1.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -122,6 +123,9 @@ class Survival(LikelihoodResponse):
     def describe(self) -> str:
         seen = int(self.events.sum())
         return f"{self.noun}: {seen} events and {len(self) - seen} censored rows"
+
+    def describe_part(self, expected: Callable[[np.ndarray], float]) -> str:
+        return f"about {round(expected(self.events)):,} events"
 
 
 class _Risk:

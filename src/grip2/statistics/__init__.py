@@ -1,6 +1,6 @@
 """Knockoff statistics: how important is each feature, and its knockoff, for predicting the response?
 
-Public names come from the registry and are imported when first used: the lasso does not wait for the network engine.
+Public names come from the registry and are imported when first used: the lasso can be used without loading the network engine.
 """
 
 from __future__ import annotations

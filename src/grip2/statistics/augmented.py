@@ -1,4 +1,4 @@
-"""Helpers of statistics that are fitted to the table of all members."""
+"""Helpers of statistics that are fitted to the table of all members: threads, and draws that are the same."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def threads_for(Z: np.ndarray) -> AbstractContextManager[Any]:
 def shared_among_threads(work: Callable[[Given], Made], parts: Sequence[Given]) -> list[Made]:
     """The results of ``work`` on all parts, in order, with one thread of linear algebra each.
 
-    For work that releases Python's lock. Threads of ours do not wait for each other, as those of linear algebra libraries do.
+    For work that releases Python's global lock. These threads do not wait for each other, unlike those of a linear algebra
+    library.
     """
     with one_blas_thread(), ThreadPoolExecutor(max(1, min(len(parts), cpu_count()))) as pool:
         return list(pool.map(work, parts))

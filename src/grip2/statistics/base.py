@@ -28,7 +28,7 @@ from grip2.units import Layout, Units
 if TYPE_CHECKING:
     from grip2.statistics.effect_sums import WholeTable
 
-_ROWS_OF_A_CHECK = 1000  # for which automatic sizes are filled in where settings are checked without data
+_ROWS_OF_A_CHECK = 1000  # assumed for automatic sizes where settings are checked without data
 
 
 class Statistic(BaseEstimator, ABC):
@@ -42,7 +42,8 @@ class Statistic(BaseEstimator, ABC):
     # True for statistics that see the data only through Z'Z and Z'y, Z the table of all members: the fixed-X guarantee
     # needs it.
     gram_based: ClassVar[bool] = False
-    # True for statistics that model straight lines only: what curved effects leave can mislead them (`grip2.knockoffs.harm`).
+    # True for statistics that model straight lines only: curved effects that they cannot fit can mislead them
+    # (`grip2.knockoffs.harm`).
     lines_only: ClassVar[bool] = False
     # True for statistics that gain from scoring several knockoff draws, or members of an ensemble, in one call.
     batches_draws: ClassVar[bool] = False
@@ -52,10 +53,10 @@ class Statistic(BaseEstimator, ABC):
     # Tasks of the responses (`grip2.responses`) that the statistic can honour; None: all of them.
     honours: ClassVar[tuple[str, ...] | None] = None
 
-    # False: what the lasso finds on the same knockoffs is not worth telling beside it, because it is the lasso.
+    # False for the lasso itself: reports show the lasso's selection on the same knockoffs beside that of other statistics.
     compared_with_lasso: ClassVar[bool] = True
 
-    # Settings of earlier versions, and what replaces them.
+    # Names of settings of earlier versions, each with what replaces it.
     replaced_settings: ClassVar[Mapping[str, str]] = {}
 
     # Settings that the paper fixes for its experiments; statistics that it does not tune have none.
@@ -83,9 +84,10 @@ class Statistic(BaseEstimator, ABC):
         return False
 
     def streamed(self, whole: WholeTable) -> Statistic:
-        """The statistic for one draw of a table of which it is given some rows, and sums over the whole on request.
+        """The statistic for one knockoff draw of a table that is read block by block.
 
-        Only statistics that ``streams`` says True of have one.
+        It is given a random sample of the rows; ``whole`` computes sums over all of them. Only for statistics whose
+        ``streams`` is True.
         """
         raise Grip2Error(
             f"{type(self).__name__}: this statistic needs all rows in memory at once. Use Staged() or EffectPosterior(), which "
@@ -93,7 +95,7 @@ class Statistic(BaseEstimator, ABC):
         )
 
     def fit_identity(self) -> str | None:
-        """Equal for statistics that read different scores off one fit, given one generator; None: nothing is shared."""
+        """A text that is equal for statistics that read different scores off the same fit; None: the fit is not shared."""
         return None
 
     def check_settings(self) -> None:
@@ -251,15 +253,15 @@ def check_whole(statistic: Statistic, *names: str, or_none: bool = False, of_net
 
 @dataclass(frozen=True, eq=False)
 class Shuffle:
-    """The random order of the members of one draw, and the columns that say nothing: masks tables, and unmasks scores."""
+    """The random order of the members of one draw: shuffles tables, and puts scores back in their places."""
 
     units: Units
     order: np.ndarray  # (members, units)
-    dead: np.ndarray  # (columns,) that hold one value only in the original or in a copy
+    dead: np.ndarray  # (columns,) True: constant in the original or in a copy, so without information
 
     @classmethod
     def drawn(cls, tables: Sequence[np.ndarray], units: Units, rng: np.random.Generator) -> Shuffle:
-        # A constant column scores nothing, so the other members would win whatever they are: such a column says nothing.
+        # A constant column scores zero, so the other members of its unit would win whatever they are.
         dead = np.asarray(np.any([(table == table[:1]).all(axis=0) for table in tables], axis=0))
         return cls(units, draw_order(len(units), len(tables), rng), dead)
 
@@ -271,7 +273,7 @@ class Shuffle:
         return shuffled(tables, self.units, self.order)
 
     def undone(self, importance: Importance) -> Importance:
-        """Every score back in the place of its member; no member of a unit with dead columns only wins."""
+        """Every score in the place of its member; a unit all of whose columns are dead is a tie."""
         alive = np.bincount(self.units.of_column, weights=~self.dead, minlength=len(self.units))
         return importance.unshuffled(self.order).tied(np.asarray(alive == 0))
 

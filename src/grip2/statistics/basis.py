@@ -1,9 +1,9 @@
-"""Basis functions of single columns: what effects are made of.
+"""Basis functions of single columns, of which effects are sums.
 
 A line, a V for even effects, an S for effects that level off or turn back, tails that grow faster than a line, and two steps.
-They are made orthogonal to each other, in this order, so that each carries information of its own. The bent ones have their
-knots at the column's quartiles, the steps at its terciles. They depend on the column alone: all members of a unit are treated
-alike. `SideFunctions` are the functions of which two columns' products are made.
+They are made orthogonal to each other, in this order. The bent ones have their knots at the column's quartiles, the steps at its
+terciles. They depend on the column alone, so all members of a unit are treated alike. `SideFunctions` are the functions of which
+products of two columns are made.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FUNCTIONS = 6  # the column itself, V, S, tails, low step, high step
 CURVED = 3  # the first three: what the lasso on curves uses
 SIDES = 3  # functions of one side of a product: the column itself, V, step at the median
 SIDE_NAMES = ("line", "V", "step")
-BLOCK_COLUMNS, BLOCK_ENTRIES = 100, 2_000_000  # worked on at a time
+BLOCK_COLUMNS, BLOCK_ENTRIES = 100, 2_000_000  # columns, and entries of the table, that are worked on at a time
 # Drop a basis function whose residual deviation after projection is below this fraction of its own (0/1 columns: always).
 LEAST_RESIDUAL = 1e-3
 # Tails grow like a cube up to so many deviations (interquartile ranges / 1.349) from the median, and are constant beyond.
@@ -30,7 +30,7 @@ _TINY = np.finfo(float).tiny
 
 
 class Basis(NamedTuple):
-    """Basis functions of some columns, fitted on some rows, where all have mean 0 and deviation 1 or are zero.
+    """Basis functions of some columns. On the rows that they were fitted on, each has mean 0 and deviation 1, or is zero.
 
     With ``h_q(z) = max(0, z - q)``: V is h at the median, S is h at the lower minus h at the upper quartile; tails are
     ``clip((z - median) / deviation, -3, 3)^3``; steps are 1 above a tercile and 0 below it.
@@ -76,12 +76,12 @@ class Basis(NamedTuple):
 class SideFunctions(NamedTuple):
     """The functions of some columns of which products are made: line, V and a step at the median, each standardised.
 
-    Unlike those of `Basis` they are not all orthogonal: a product has one function of each side, which should fit alone.
+    Unlike those of `Basis` they are not all orthogonal: a product has only one function of each column, which should fit alone.
     """
 
     basis: Basis  # of the line and V
     step_centre: np.ndarray  # (columns,)
-    step_unit: np.ndarray  # (columns,) zero where the step says what the line does
+    step_unit: np.ndarray  # (columns,) zero where the step is a multiple of the line
 
     @classmethod
     def fit(cls, Z: np.ndarray, basis: Basis) -> Self:
@@ -122,7 +122,7 @@ class SideFunctions(NamedTuple):
 
 
 def column_blocks(n_columns: int, n_rows: int) -> Iterator[slice]:
-    """All columns, some at a time; fewer of a long table."""
+    """All columns, some at a time: fewer at a time for a longer table."""
     width = max(1, min(BLOCK_COLUMNS, BLOCK_ENTRIES // max(1, n_rows)))
     for start in range(0, n_columns, width):
         yield slice(start, min(start + width, n_columns))
@@ -149,7 +149,7 @@ def _fitted(Z: np.ndarray, functions: int) -> tuple[np.ndarray, ...]:
 
 
 def _orthogonalised(products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients on the orthonormal functions before, and one over the deviation of what is left, from mean products."""
+    """From mean products: coefficients on the earlier orthonormal functions, and one over the deviation of the residual."""
     functions, _, columns = products.shape
     on, unit = np.zeros_like(products), np.zeros((functions, columns))
     for k in range(functions):

@@ -1,4 +1,4 @@
-"""The block size M, steps between two redraws of (lambda, a): given, a share of the steps, or by the paper's pilot run."""
+"""The block size M, the number of steps between two redraws of (lambda, a): given, a share of the steps, or by a pilot run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grip2.user_warnings import warn_user
 PILOT = "pilot"
 PILOT_BLOCKS, LONGEST_BLOCK = 8, 200
 PILOT_STEPS = PILOT_BLOCKS * LONGEST_BLOCK
-SUSTAINED = 5  # updates in a row
+SUSTAINED = 5  # updates in a row for which the norms must stay settled
 
 
 class BlockSize(NamedTuple):

@@ -1,6 +1,6 @@
-"""A cross-validated lasso on the bent basis functions of every column: it takes sums of curves of single features.
+"""A cross-validated lasso on the bent basis functions of every column, for sums of curves of single features.
 
-Basis functions depend on the column alone, and a column is kept or dropped in all members, so all of them are treated alike.
+Basis functions depend on the column alone, and a column is kept or dropped in all members, so all members are treated alike.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grip2.statistics.residual_lasso import fit_residuals, moved
 from grip2.units import Layout
 
 CURVES = 2  # bent basis functions of a column
-# Numbers that the functions of all columns may take in memory; beyond it the least correlated columns are left out.
+# Entries of the table of all functions at most; beyond it the least correlated columns are left out.
 ENTRIES_MAX = 40_000_000
 
 
@@ -32,9 +32,10 @@ def fit_curve_lasso(
     rng: np.random.Generator,
     fit_rows: np.ndarray | None = None,
 ) -> LassoPart:
-    """Cross-validated lasso of what ``before`` leaves on the curves of the standardised columns ``Z`` (rows, members p).
+    """Cross-validated lasso of what ``before`` leaves, on the curves of the standardised columns ``Z`` (rows, members p).
 
-    ``fit_rows``: the numbers of the rows to fit on, all by default; curves, which do not look at the response, are of all rows.
+    ``fit_rows``: the numbers of the rows to fit on, all by default. Curves do not look at the response; they are made from all
+    rows.
     """
     outputs = np.zeros((len(Z), 1)) if before.logits is None else before.logits
     residuals = before.response.working_residual(outputs)
@@ -71,10 +72,10 @@ def curves_of(Z: np.ndarray) -> np.ndarray:
 def _promising_columns(
     Z: np.ndarray, layout: Layout, residuals: np.ndarray, fit_rows: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the columns whose curves are used, and of the rows to fit on: all of both, where they fit into memory.
+    """Numbers of the columns whose curves are used, and of the rows to fit on: all of both, if they fit into memory.
 
     Of wide or long tables, the columns whose curves, in any member, correlate most with a residual on a random half of the
-    rows. The fit then takes the other half: on rows that chose the columns, noise would seem to be explained.
+    rows. The fit then uses the other half only: on rows that chose the columns it would seem to explain noise.
     """
     p = layout.units.n_columns
     most = max(1, min(GRAM_COLUMNS_MAX, ENTRIES_MAX // len(Z)) // (layout.members * CURVES))
@@ -99,7 +100,7 @@ def _held_out_share(
     logits: np.ndarray,
     rng: np.random.Generator,
 ) -> float:
-    """Share of the deviance on held-out rows that a fit to the others explains beyond the logits before it."""
+    """Share of the deviance of held-out rows that a fit to the other rows explains beyond the given logits."""
     kept, held_out = (fit_rows[places] for places in split_rows(len(fit_rows), rng))
     kept = np.sort(kept)
     if len(kept) < 2:

@@ -33,7 +33,7 @@ class DeepPINK(BatchedStatistic):
     z are the filter weights and ``w = W(0) W(1) ... W(L)``.
 
     All members of a column share its filter, and so w_j. A member of a unit of several columns scores the sum over them. The
-    original, with one copy, takes ``W_j = S_j^2 - S~_j^2``; every statistic here reports S, so ours is ``W_j = S_j - S~_j``: the
+    authors, with one copy, take ``W_j = S_j^2 - S~_j^2``. Every statistic here reports S, so ours is ``W_j = S_j - S~_j``: the
     same signs, another order of the magnitudes. For several classes ``|w_j|`` is summed over the outputs.
 
     Parameters
@@ -58,8 +58,8 @@ class DeepPINK(BatchedStatistic):
         Value at which all filter weights start.
     """
 
-    # The equal budget of the paper's table of baselines ("the same number of hidden layers and units", 5,000 steps). It also
-    # says "the original DeepPINK design choices and recommended training settings": those are the defaults of this class.
+    # The equal budget of the paper's table of baselines ("the same number of hidden layers and units", 5,000 steps). The paper
+    # also says "the original DeepPINK design choices and recommended training settings": those are the defaults of this class.
     paper_tunes: ClassVar[tuple[str, ...]] = SHARED_BUDGET
 
     def __init__(

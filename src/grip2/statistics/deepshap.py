@@ -1,8 +1,8 @@
 """DeepSHAP: mean absolute SHAP value of an unpenalised network (appendix "SHAP").
 
-SHAP values are those of shap's ``DeepExplainer``: DeepLIFT's rescale rule against a background set. They
-approximate Shapley values (exactly complete, not exactly fair); as a knockoff statistic they need to be
-neither.
+SHAP values are those of shap's ``DeepExplainer``: DeepLIFT's rescale rule against a background set. They approximate
+Shapley values: they sum to the prediction exactly, but share it among features only approximately. A knockoff statistic
+needs neither.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A chain of the sampler of `EffectPosterior`: sweeps, joint moves, and draws of everything that sweeps hold fixed.
 
-How many columns and pairs act, through which functions, how large effects and noise are: all of it is drawn along with the
-effects, and nothing is left to set.
+How many columns and pairs act, through which functions, and how large effects and noise are is drawn together with the effects:
+no hyper-parameter has to be set.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from scipy.special import ndtr, ndtri
 from grip2.engine.effect_sweeps import EffectState, EffectSums, EffectTerms, Prior, nothing_acts, refresh, sweep
 from grip2.statistics.basis import FUNCTIONS
 from grip2.statistics.effect_model import SETS, EffectModel
-from grip2.statistics.effect_moves import EffectMoves, log_density
+from grip2.statistics.effect_moves import EffectMoves, kinds_of_acting_pairs, log_density
 from grip2.statistics.effect_start import greedy_state
 from grip2.statistics.pair_screen import PRODUCTS_OF_KIND
 
 SWEEPS_PER_ROUND = 4  # between two draws of noise, effect variances and shares
 ROUNDS_PER_MOVE = 1  # between two joint moves
-ROUNDS_PER_COLLAPSE = 5  # between two moves with all effects integrated out
-LAST_OF_WARM_UP = 1e9  # multiplications of the last of these in a burn-in, about
+ROUNDS_PER_COLLAPSE = 5  # between two collapsed moves, with all effects integrated out
+LAST_OF_WARM_UP = 1e9  # multiplications of the collapsed move that ends a burn-in, about
 REFRESH_ROUNDS = 20  # correlations with the residual are computed anew this often: rounding errors add up
-# Prior scale of the variance of effects, times 1/n of the response's variance: about three standard errors of an effect.
+# Prior scale of the variance of effects, in units of the response's variance divided by n: effects of about three standard
+# errors.
 EFFECT_VARIANCES = 10.0
-# The prior of the noise is worth this many rows; a priori at most one column acts for every ten rows, because with more
-# basis functions than rows everything could be fitted.
-NOISE_ROWS = 2.0
+NOISE_ROWS = 2.0  # the prior of the noise counts as much as this many rows
+# A priori at most one column acts for every so many rows: more basis functions than rows could fit anything.
 ROWS_PER_ACTING_COLUMN = 10.0
 LEAST_NOISE = 1e-6  # share of the response's variance
-LEAST_PRIOR = 1e-6
-# Burn-in begins as if a table had no more rows than this, so that chains do not stick where they begin.
+LEAST_PRIOR = 1e-6  # shares that are drawn are no smaller
+# The burn-in begins as if a table had no more rows than this, so that chains do not stick where they begin.
 TEMPERED_ROWS = 2000.0
-_EXTREME = 30.0  # a latent mean further from zero than this is taken to be this far
+_EXTREME = 30.0  # latent means are clipped to this distance from zero
 
 
 class Noise(ABC):
-    """What lies between the sum of all effects and the response."""
+    """Relates the sum of all effects to the response: the noise of a measurement, or of a latent one behind a label."""
 
     @abstractmethod
     def draw(self, terms: EffectTerms, state: EffectState, rng: np.random.Generator) -> float:
-        """Draw it anew, given all effects; returns the variance of the noise."""
+        """Draw it given all effects; returns the variance of the noise."""
 
     @abstractmethod
     def constant(self) -> float:
@@ -52,7 +52,7 @@ class Noise(ABC):
 
     @abstractmethod
     def begin_at(self, other: Noise) -> None:
-        """Go on from where that of another chain is."""
+        """Continue from the state of that of another chain."""
 
 
 class MeasurementNoise(Noise):
@@ -90,7 +90,7 @@ class ProbitNoise(Noise):
         n, used = len(self._sign), np.flatnonzero(state.effects)
         fitted = state.effects[used] @ self._values[used].astype(float)
         towards = np.clip(self._sign * (fitted + self._intercept), -_EXTREME, _EXTREME)
-        # A normal number with mean ``towards`` that is positive.
+        # A normal number with mean ``towards``, given that it is positive.
         latent = self._sign * (towards - ndtri(rng.random(n) * ndtr(towards)))
         self._intercept = float((latent - fitted).mean() + rng.standard_normal() / np.sqrt(n))
         self._intercepts.append(self._intercept)
@@ -112,12 +112,14 @@ class Draws(NamedTuple):
     probability: np.ndarray  # (members, units) mean probability that the unit acts through the member
     effects: np.ndarray  # (size,) means
     constant: float  # added to their sum
-    samples: tuple[tuple[np.ndarray, np.ndarray], ...]  # after every round: which effects are not zero, and these
+    samples: tuple[
+        tuple[np.ndarray, np.ndarray], ...
+    ]  # after every round: numbers and values of the effects that are not zero
 
 
 @dataclass(eq=False)
 class Chain:
-    """The state of one chain."""
+    """One chain: its state, and the variances and shares that sweeps hold fixed."""
 
     terms: EffectTerms
     moves: EffectMoves
@@ -128,13 +130,12 @@ class Chain:
     state: EffectState = field(init=False)
     noise: float = field(init=False, default=1.0)
     rounds: int = field(init=False, default=0)  # so far
-    tempered: bool = field(init=False, default=True)  # in its burn-in
-    variances: np.ndarray = field(init=False)
-    shares: np.ndarray = field(
-        init=False
-    )  # (2, 1 + sets) of columns that do not act and of sets; outside, inside of pairs
+    tempered: bool = field(init=False, default=True)  # is the likelihood tempered in its burn-in?
+    variances: np.ndarray = field(init=False)  # (functions + 1,) of effects of each basis function, and of products
+    # (2, 1 + sets) share of columns that do not act and of each set of functions; for units outside and inside of acting pairs
+    shares: np.ndarray = field(init=False)
     pair_share: float = field(init=False)  # of pairs that act
-    kind_shares: np.ndarray = field(init=False)  # (kinds,) of products among them
+    kind_shares: np.ndarray = field(init=False)  # (kinds,) of each kind of product among them
 
     @classmethod
     def of(cls, model: EffectModel, response: int, noise: Noise, rng: np.random.Generator) -> Chain:
@@ -153,33 +154,34 @@ class Chain:
         self.kind_shares = PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum()
 
     def begin_greedily(self) -> Chain:
-        """Begin where a greedy search ends, not with nothing; tempering would only lead away from there."""
+        """Begin where a greedy search ends, without tempering, which would only lead away from there."""
         found = greedy_state(self.terms, self.n)
         if found.acting.any():
             self.state, self.tempered = found, False
             shares, pair_share = self.shares.copy(), self.pair_share
             self._draw_fixed()
-            # What acts beside the strongest terms is not known yet: how often terms act stays as it is before any data.
+            # The search finds the strongest terms only, so that how often terms act is not estimated from it: those shares keep
+            # their prior values.
             self.shares, self.pair_share = shares, pair_share
         return self
 
     def run(self, rounds: int, burn_in: int) -> Draws:
-        """So many rounds of several sweeps, the first of which are discarded."""
+        """A warm-up of ``burn_in`` rounds, and what the rest of ``rounds`` rounds find."""
         self.warm_up(burn_in)
         return self.collect(rounds - burn_in)
 
     def warm_up(self, rounds: int, after_round: Callable[[], None] = lambda: None) -> Chain:
-        """Rounds that are discarded: from few rows to all of them, in the first three quarters, or of all rows."""
+        """The burn-in. If tempered, it begins as if the table had few rows, and has all of them after three quarters."""
         self.noise = self.noise_model.draw(self.terms, self.state, self.rng)
         for k in range(rounds):
-            left = max(0.0, 1.0 - k / max(1.0, 0.75 * rounds))
-            self._round(min(1.0, TEMPERED_ROWS / self.n) ** left if self.tempered else 1.0)
+            remaining = max(0.0, 1.0 - k / max(1.0, 0.75 * rounds))
+            self._round(min(1.0, TEMPERED_ROWS / self.n) ** remaining if self.tempered else 1.0)
             after_round()
         self.moves.collapse(self.state, self.prior(), self.rng, LAST_OF_WARM_UP)
         return self
 
     def collect(self, rounds: int, after_round: Callable[[], None] = lambda: None) -> Draws:
-        """Rounds that are kept."""
+        """Rounds after the burn-in, and averages over them."""
         units, members = len(self.state.acting), len(self.terms.place)
         probability, visits, effects = np.zeros((units, members)), np.zeros(units), np.zeros(len(self.state.effects))
         samples = []
@@ -197,7 +199,7 @@ class Chain:
         return Draws(mean, effects / (SWEEPS_PER_ROUND * len(samples)), self.noise_model.constant(), tuple(samples))
 
     def begin_at(self, other: Chain) -> None:
-        """Go on from where another chain is, with random numbers of one's own."""
+        """Continue from the state of another chain, with this chain's own random numbers."""
         self.terms.correlation[:] = other.terms.correlation
         self.state = EffectState(*(part.copy() for part in other.state))
         self.noise, self.variances, self.shares = other.noise, other.variances.copy(), other.shares.copy()
@@ -205,13 +207,14 @@ class Chain:
         self.noise_model.begin_at(other.noise_model)
 
     def log_density(self, prior: Prior) -> float:
-        """Of the state, sizes of effects integrated out, under a prior that may be that of several chains."""
+        """Log posterior density of the state with the sizes of effects integrated out, under the given prior."""
         return log_density(self.terms, self.state, prior)
 
     def prior(self) -> Prior:
         return self._prior(1.0)
 
     def _round(self, tempered: float) -> EffectSums:
+        """Sweeps, joint moves and a draw of what they hold fixed; ``tempered``: share of the rows that count."""
         everyone = np.tile(self._visited, (SWEEPS_PER_ROUND, 1))
         prior = self._prior(tempered)
         sums = sweep(self.terms, self.state, self.rng.permuted(everyone, axis=1), prior, self.rng)
@@ -228,7 +231,7 @@ class Chain:
         return Prior(tempered * self.n / self.noise, self.variances, np.log(self.shares), log_pair)
 
     def _draw_fixed(self) -> None:
-        """Noise, sizes of effects, and shares, given which terms act and how."""
+        """Draw what sweeps hold fixed, given which terms act and how: noise, variances of effects, and shares."""
         terms, state, n, rng = self.terms, self.state, self.n, self.rng
         of_columns = state.effects[terms.place]  # (members, p, functions)
         act = np.flatnonzero(state.pair)
@@ -240,14 +243,13 @@ class Chain:
         inside = state.in_pairs[terms.unit] > 0
         for h, idle in enumerate((max(1.0, ROWS_PER_ACTING_COLUMN * len(terms.unit) / n), 1.0)):
             counts = np.bincount(state.chosen[self._has_functions & (inside == bool(h))], minlength=len(SETS) + 1)
-            in_advance = np.array([idle, *[1.0 / len(SETS)] * len(SETS)])  # columns, as if counted
-            self.shares[h] = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
+            prior_counts = np.array([idle, *[1.0 / len(SETS)] * len(SETS)])
+            self.shares[h] = np.maximum(rng.dirichlet(counts + prior_counts), LEAST_PRIOR)
         if self.all_pairs:
             idle = max(1.0, ROWS_PER_ACTING_COLUMN * self.all_pairs / n)
             share = float(rng.beta(1.0 + len(act), idle + self.all_pairs - len(act)))
             self.pair_share = min(max(share, LEAST_PRIOR**2), 0.5)
-            kinds = terms.pair_kind[act, (state.pair[act] - 1) % terms.pair_place.shape[-1]]
-            counts = np.bincount(kinds, minlength=len(PRODUCTS_OF_KIND))
-            in_advance = PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum()
-            self.kind_shares = np.maximum(rng.dirichlet(counts + in_advance), LEAST_PRIOR)
+            counts = np.bincount(kinds_of_acting_pairs(terms, state), minlength=len(PRODUCTS_OF_KIND))
+            prior_counts = PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum()
+            self.kind_shares = np.maximum(rng.dirichlet(counts + prior_counts), LEAST_PRIOR)
         self.noise = self.noise_model.draw(terms, state, rng)

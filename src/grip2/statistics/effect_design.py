@@ -1,7 +1,7 @@
-"""The columns of the model of `EffectPosterior`, basis functions and products of two, and their moments.
+"""The columns of the model of `EffectPosterior` (basis functions, and products of two) and their moments.
 
-The sampler works on moments alone, so that the table is read once. The number of columns is the same for every table of one
-shape (placeholders are zero), so that its compiled sweeps can be used again.
+The sampler works on moments alone, so that the table is read once. Matrices have the same size for every table of one shape,
+with zeros in place of absent columns.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from grip2.statistics.basis import FUNCTIONS, Basis, SideFunctions, column_block
 from grip2.statistics.pair_screen import PairTerms
 from grip2.units import Layout
 
-# Basis functions, of all members, in the largest Gram matrix (single precision: 144 MB). Beyond it the curves of the least
-# correlated columns, then the columns themselves, are left out.
+# Columns of the model at most: a Gram matrix of 144 MB in single precision. Beyond it the curves of those columns of the table
+# that correlate least with the response, then these columns themselves, are left out.
 COLUMNS_MAX = 6000
-LINES_SHARE = 2 / 3
+LINES_SHARE = 2 / 3  # of the room, for the lines of a wide table
 ROWS_AT_A_TIME = 4096
 _LEAST_VARIANCE = 1e-6
 _COLUMN_SHARES = 8  # of a matrix product that threads share
@@ -34,7 +34,7 @@ class EffectColumns:
     layout: Layout
     basis: Basis
     side: SideFunctions
-    function: np.ndarray  # (main,) function of every main column, ordered by function, then column
+    function: np.ndarray  # (main,) function of every column that is no product, ordered by function, then column
     column: np.ndarray  # (main,) its column of the table of all members
     pairs: PairTerms
 
@@ -44,7 +44,10 @@ class EffectColumns:
 
     @cached_property
     def _products(self) -> tuple[np.ndarray, ...]:
-        """Left function, left column, right function, right column of every product, (pairs, members, members, products)."""
+        """Left function, left column, right function, right column of every product, and where products are.
+
+        The last is (pairs, members, members, products); products are numbered in its order.
+        """
         members, p = self.layout.members, self.layout.units.n_columns
         start = np.arange(members) * p
         shape = (len(self.pairs), members, members, self.pairs.functions.shape[1])
@@ -98,8 +101,8 @@ class EffectMoments:
 
     gram: np.ndarray  # (size, size) single precision
     correlation: np.ndarray  # (responses, size) with the responses
-    centre: np.ndarray  # (size,) what is subtracted from a column before it is
-    unit: np.ndarray  # (size,) multiplied by this
+    centre: np.ndarray  # (size,) what is subtracted from a column to standardise it
+    unit: np.ndarray  # (size,) what it is then multiplied by; zero for placeholders
     values: np.ndarray | None = None  # (rows, columns) of a short table, neither centred nor scaled
 
     @property
@@ -130,9 +133,9 @@ class EffectMoments:
 def main_columns(
     Z: np.ndarray, layout: Layout, Y: np.ndarray, basis: Basis, *, curves: bool, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Function and column of the main columns of the model, at most so many."""
+    """Function and column of the model's columns that are no products, ``most`` at most."""
     present = layout.by_member(basis.present())  # (functions, members, p)
-    # A curve that one member lacks would favour the others; so would a column of a larger unit that is constant in one.
+    # A curve that one member lacks would favour the others, as would a column that is constant in one, in a larger unit.
     everywhere = np.asarray(present.all(axis=1, keepdims=True))
     present[1:] &= everywhere[1:] & curves
     present[0] &= everywhere[0] | (layout.units.sizes[layout.units.of_column] == 1)
@@ -165,7 +168,7 @@ def _promising(
 
 
 def _add_products(raw: np.ndarray, values: np.ndarray, old: int) -> None:
-    """Add the products of all columns with those after the old ones; each pair of columns once, or more often."""
+    """Add to ``raw`` the products of all columns with the new ones; between new columns, the upper triangle at least."""
     if raw.size * len(values) < _SHARED_WORK:
         raw += values.T @ values[:, old:]
         return
@@ -183,8 +186,8 @@ def moments_of(
 ) -> EffectMoments:
     """Moments of all columns with each other and with the responses ``Y`` (rows, responses).
 
-    Those of the first columns with each other may be ``known`` already: they are then extended in place. ``size``: with zero
-    placeholders.
+    Those of the first columns with each other may be ``known`` already: they are then extended in place. ``size``: of the
+    matrices, with zeros for placeholders.
     """
     n, total = len(Z), len(columns)
     old = 0 if known is None else int(np.count_nonzero(known.unit))

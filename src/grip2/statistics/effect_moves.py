@@ -1,7 +1,8 @@
 """Joint moves of the sampler of `EffectPosterior`, without which chains stick where columns are strongly correlated.
 
-Sweeps visit term after term, and a term can act only through the member through which its units act elsewhere. Once two terms
-of a unit act, they are therefore bound to their member, and units that are correlated hold each other in place. Three moves help:
+A sweep visits one term after the other, and a term can act only through the member through which its units act elsewhere. Once
+two terms of a unit act, a sweep can therefore no longer change its member, and correlated units hold each other in place. Three
+moves help:
 
 - *exchange*: the members of one unit, or of two correlated or interacting units together, are drawn anew in all their terms,
   given which basis functions act and with their effects integrated out: an exact Gibbs step;
@@ -22,14 +23,15 @@ from grip2.engine.effect_exchange import exchange_members
 from grip2.engine.effect_swap import swap_columns
 from grip2.engine.effect_sweeps import EffectState, EffectTerms, Prior, refresh
 
-# Units whose lines correlate by this much, in any members, exchange members together; columns swap effects.
+# Units of which two lines, in any members, correlate by at least this much exchange members together, and their columns may swap
+# effects.
 CORRELATED = 0.3
-# Three units in which the partial correlation of any two lines, given the third, is so large, as those of a time of the day, its
-# hour and its minute are: what two of them say, the third says.
+# Three units determine each other if the partial correlation of any two lines, given the third, is at least this: like a time
+# of day, its hour and its minute, of which any two nearly give the third.
 DETERMINED = 0.9
 _TRIPLES_MOST = 50
-_DETERMINED_LINES = 400  # of all members; beyond so many nothing is looked for
-_LEAST_LEFT = 1e-6
+_DETERMINED_LINES = 400  # with more lines, of all members, triples are not looked for
+_LEAST_LEFT = 1e-6  # share of a line's variance, given another line
 JOINT_MOST = 40  # pairs of units that exchange members together, and columns that swap, at most, in a round
 # Multiplications of all exchanges of a round, about; those of units of many columns cost most.
 _WORK_MAX = 2e6
@@ -56,10 +58,10 @@ class EffectMoves:
         for units in self._exchanges(now, rng):
             work += now.work(units)
             if work > _WORK_MAX and len(units) > 1:
-                break  # which moves are made depends on what acts, which they do not change
+                break  # valid: this depends on how many terms act, which exchanges do not change
             now.exchange(units, rng)
-        # Which edges are tried, and when, must not depend on the state: a swap can make another one possible, so that those
-        # that are impossible at first are tried too. Otherwise columns with many neighbours would act too often.
+        # Which edges are tried, and when, must not depend on the state. A swap can make another one possible, so edges along
+        # which none is possible at first are tried too; otherwise columns with many neighbours would act too often.
         tried = rng.random(len(self._edges)) < min(1.0, JOINT_MOST / max(1, len(state.chosen)))
         now.swap(rng.permutation(self._edges[tried]), rng)
 
@@ -86,11 +88,9 @@ class EffectMoves:
                 collapsed_exchange(
                     terms, state, np.array(every[k]), float(prior.precision), slabs, prior.variances, rng.random()
                 )
-            except (
-                np.linalg.LinAlgError
-            ):  # single precision can be too little for very long tables; nothing has changed
-                break
-        # In an order that does not depend on members, so that these can be permuted.
+            except np.linalg.LinAlgError:
+                break  # single precision can be too little for very long tables; the state has not changed
+        # In an order that does not depend on members: results must not depend on their order.
         acting = np.flatnonzero(state.effects)
         acting = acting[np.argsort(self._order[acting])]
         draw_effects(terms, state, acting, float(prior.precision), slabs, rng.standard_normal(used))
@@ -98,12 +98,12 @@ class EffectMoves:
 
     @cached_property
     def _kind(self) -> np.ndarray:
-        """(size,) number of the variance of every column's effect: of its basis function, or of products."""
+        """(size,) for every column, which of the prior's variances its effect has."""
         return kinds_of_columns(self._terms)
 
     @cached_property
     def _order(self) -> np.ndarray:
-        """(size,) number of what every column is, a function of a column of the table or a product of a pair, in any member."""
+        """(size,) a number for every column, the same in all members: of its function and column of the table, or its product."""
         terms = self._terms
         order = np.zeros(len(terms.gram), np.int64)
         single = np.arange(terms.place[0].size).reshape(terms.place[0].shape)
@@ -121,6 +121,7 @@ class EffectMoves:
             yield ordered[k]
 
     def _couples(self, now: _Moving) -> list[tuple[int, int]]:
+        """Pairs of acting units that are correlated or interact, in a fixed order."""
         acting = now.state.acting > 0
         ends = self._terms.unit[self._edges].reshape(-1, 2)
         neighbours = ends[acting[ends].all(axis=1)].tolist()
@@ -130,7 +131,7 @@ class EffectMoves:
 
 
 def kinds_of_columns(terms: EffectTerms) -> np.ndarray:
-    """(size,) the basis function of every column of the model; that of products is one more than the last function."""
+    """(size,) the number of the basis function of every column of the model; products have the number after the last one."""
     functions = terms.place.shape[2]
     kind = np.full(len(terms.gram), functions)
     for f in range(functions):
@@ -138,12 +139,17 @@ def kinds_of_columns(terms: EffectTerms) -> np.ndarray:
     return kind
 
 
+def kinds_of_acting_pairs(terms: EffectTerms, state: EffectState) -> np.ndarray:
+    """(acting pairs,) the kind of the product through which each of them acts."""
+    act = np.flatnonzero(state.pair)
+    return np.asarray(terms.pair_kind[act, (state.pair[act] - 1) % terms.pair_place.shape[-1]])
+
+
 def correlated_columns(terms: EffectTerms) -> np.ndarray:
     """(edges, 2) columns of different units whose lines are correlated in some members; each with its closest ones."""
     members = len(terms.place)
-    there = np.flatnonzero(
-        (terms.place[:, :, 0] != len(terms.gram) - 1).any(axis=0)
-    )  # wide tables: not all have a line
+    # Some columns of a wide table have no line in the model.
+    there = np.flatnonzero((terms.place[:, :, 0] != len(terms.gram) - 1).any(axis=0))
     if len(there) < 2:
         return np.zeros((0, 2), np.intp)
     lines = terms.place[:, there, 0]
@@ -153,7 +159,7 @@ def correlated_columns(terms: EffectTerms) -> np.ndarray:
             np.maximum(closeness, np.abs(terms.gram[np.ix_(lines[k], lines[other])]), out=closeness)
     closeness = np.maximum(closeness, closeness.T)
     closeness[terms.unit[there][:, None] == terms.unit[there]] = 0.0
-    # Where more are tied than fit, those of all members of a unit are tied alike: which are kept does not favour any.
+    # Closeness is the maximum over members, so that which columns are kept favours no member, also among ties.
     most = min(_NEIGHBOURS_MOST, len(there))
     closest = np.argpartition(-closeness, most - 1, axis=1)[:, :most]
     near = np.take_along_axis(closeness, closest, axis=1) >= CORRELATED
@@ -162,9 +168,9 @@ def correlated_columns(terms: EffectTerms) -> np.ndarray:
 
 
 def determined_units(terms: EffectTerms) -> list[tuple[int, int, int]]:
-    """Units of which some members determine each other: by straight lines, any two nearly the third. The closest ones.
+    """Triples of units in some members of which any two lines nearly determine the third; the closest triples.
 
-    Lines of all members are looked at, whichever member of one unit is called as that of another.
+    All combinations of members are looked at: the order of members is random in every unit.
     """
     absent = len(terms.gram) - 1
     lines = terms.place[:, :, 0].reshape(-1)
@@ -192,7 +198,7 @@ def determined_units(terms: EffectTerms) -> list[tuple[int, int, int]]:
 
 
 class _Moving:
-    """A state that moves change."""
+    """The state of a chain while moves change it."""
 
     def __init__(self, terms: EffectTerms, state: EffectState, prior: Prior) -> None:
         self._terms, self._prior, self.state = terms, prior, state
@@ -201,7 +207,7 @@ class _Moving:
         return np.flatnonzero(self.state.pair)
 
     def work(self, units: Sequence[int]) -> float:
-        """Of an exchange: the cube of the number of its terms, for every choice of members."""
+        """Multiplications of an exchange: the cube of the number of its terms, for every choice of members."""
         terms = float(self.state.acting[list(units)].sum())
         return float(len(self._terms.place)) ** len(units) * terms**3
 
@@ -220,7 +226,7 @@ class _Moving:
         )
 
     def swap(self, edges: np.ndarray, rng: np.random.Generator) -> None:
-        """Propose, along each of the edges (edges, 2), that the column that does not act takes over from the one that does."""
+        """Propose for each of the edges (edges, 2) that its column without effect takes over the effect of the other column."""
         swap_columns(
             self._terms,
             self.state,
@@ -234,15 +240,14 @@ class _Moving:
 
 
 def log_density(terms: EffectTerms, state: EffectState, prior: Prior) -> float:
-    """Of what acts through which members, with the sizes of the effects integrated out; up to a constant."""
+    """Log posterior density of what acts through which members, with the sizes of effects integrated out; up to a constant."""
     used = np.flatnonzero(state.effects)
     total = 0.0
     if len(used):
         slabs = prior.variances[kinds_of_columns(terms)[used]]
         total += _log_evidence(terms.gram, terms.correlation.astype(float), used, prior.precision, slabs)
     inside = (state.in_pairs[terms.unit] > 0).astype(int)
-    act = np.flatnonzero(state.pair)
-    kinds = terms.pair_kind[act, (state.pair[act] - 1) % terms.pair_place.shape[-1]]
+    kinds = kinds_of_acting_pairs(terms, state)
     total += float(prior.log_shares[inside, state.chosen].sum())
     total += float((prior.log_pair[1 + kinds] - prior.log_pair[0]).sum())
     return total - float(np.log(len(terms.place)) * np.count_nonzero(state.acting))
@@ -251,7 +256,7 @@ def log_density(terms: EffectTerms, state: EffectState, prior: Prior) -> float:
 def _log_evidence(
     gram: np.ndarray, correlation: np.ndarray, columns: np.ndarray, precision: float, slabs: np.ndarray
 ) -> float:
-    """Log marginal likelihood of acting columns, beyond that of none (`grip2.engine.effect_exchange` has the formula)."""
+    """Log marginal likelihood with these columns acting, less that with none (`grip2.engine.effect_exchange`: the formula)."""
     scale = np.sqrt(slabs)
     found, vectors = np.linalg.eigh(precision * gram[np.ix_(columns, columns)].astype(float) * scale[:, None] * scale)
     values = 1.0 + np.maximum(found, 0.0)

@@ -1,13 +1,14 @@
 """The sampler of `EffectPosterior`: several chains on one model of a table, for one or several responses.
 
-Exact up to Monte Carlo error for the model (`grip2.engine.effect_sweeps` has its prior), which is approximate for any real
-table, and for the pairs that were screened (`grip2.statistics.effect_model`). Half of the chains begin without effects and, for
-long tables, with a tempered likelihood, half at what a greedy search finds; where they end in different modes, probabilities are
-averages over chains.
+Exact up to Monte Carlo error for the model (`grip2.engine.effect_sweeps` has its prior) with the pairs that were screened
+(`grip2.statistics.effect_model`); the model itself is an approximation for any real table. Half of the chains begin without
+effects and, for long tables, with a tempered likelihood; the other half begin at what a greedy search finds. If they end in
+different modes, probabilities are averages over chains.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,19 +28,21 @@ from grip2.units import Layout
 
 SWEEPS = 1600  # of all chains together
 CHAINS = 4
-# Several responses, such as one for each of many classes, share the sweeps of three, but each has a quarter of its own.
+# Several responses, such as one for each of many classes, share SHARED_SWEEPS times the sweeps of a single one, but each gets at
+# least one LEAST_SHARE-th of those.
 SHARED_SWEEPS, LEAST_SHARE = 3, 4
 BURN_IN = 0.2  # share of the sweeps of a chain
-SCREENING_ROUNDS = 12
-# Densities of states fluctuate by so much (in logarithms) within a mode: smaller differences between chains mean little.
+SCREENING_ROUNDS = 12  # of the short chain that screens pairs
+# Within one mode the log density of a state fluctuates by about this much: differences between chains are divided by it.
 FLATTENED = 5.0
-# Labels are modelled by latent measurements if the columns of the model, for all rows, have at most so many entries; those of
-# longer tables are taken for measurements, which loses little where a label says little.
+# Labels are modelled by latent measurements if the table of the model's columns has at most so many entries. In larger ones they
+# are modelled as measurements, which loses little there.
 LATENT_ENTRIES = 60_000_000
-# They need so many rows a unit. With fewer the units can tell the classes apart without error, latent measurements of any scale
-# fit, and the model loses power (two classes, linear effects: n = p = 300, 300 x 100, 600 x 200).
+# Latent measurements need at least this many rows per unit. With fewer the units can separate the classes without error, latent
+# measurements of any scale fit, and the model loses power (seen for two classes, linear effects: n = p = 300, 300 x 100,
+# 600 x 200).
 LATENT_ROWS_PER_UNIT = 4
-LEAST_CHANCE = 1e-3
+LEAST_CHANCE = 1e-3  # predicted probabilities of a label stay this far from 0 and 1
 # Shares of the time, for the progress bar: the model with its screened pairs, and the chains.
 _WORK = (1_000, 2_000)
 
@@ -60,7 +63,7 @@ class Posterior:
     draws: tuple[tuple[Draws, ...], ...]  # for every response, of every chain
     means: np.ndarray  # (responses,) of the responses
     deviations: np.ndarray  # (responses,)
-    latent: bool  # predictions are those of latent measurements, of which labels are the signs
+    latent: bool  # True: predictions are those of latent measurements, whose signs are the labels
 
     def probability(self, response: int) -> np.ndarray:
         """(members, units) that a unit acts through a member: the mean over chains."""
@@ -72,13 +75,13 @@ class Posterior:
         return np.asarray(np.ptp(by_chain, axis=0).max(axis=0))
 
     def prediction(self, Z: np.ndarray, response: int) -> np.ndarray:
-        """(rows,) of the mean effects, for a standardised or a latent response."""
+        """(rows,) of the posterior mean effects: of the standardised response, or of its latent measurements."""
         effects = np.mean([each.effects for each in self.draws[response]], axis=0)
         constant = np.mean([each.constant for each in self.draws[response]])
         return np.asarray(self.model.prediction(Z, effects) + constant)
 
     def chances(self, Z: np.ndarray, response: int) -> np.ndarray:
-        """(rows,) of a label 1."""
+        """(rows,) predicted probabilities of the label 1."""
         found = self.prediction(Z, response)
         found = ndtr(found) if self.latent else self.means[response] + self.deviations[response] * found
         return np.asarray(np.clip(found, LEAST_CHANCE, 1.0 - LEAST_CHANCE))
@@ -101,7 +104,7 @@ def fit_effects(
     """Posterior of the standardised columns ``Z`` (rows, members p) for the measurements ``y``.
 
     ``fit_rows``: the numbers of the rows to fit on, all by default; the residual is that of all rows. ``curves=False``:
-    straight lines only; ``interactions=False``: no pairs; ``most_products``: of a pair, its best.
+    straight lines only; ``interactions=False``: no pairs; ``most_products``: how many products of a pair to keep at most.
     """
     own = y if fit_rows is None else y[fit_rows]
     if len(own) < 2 or not standardise(own).any():
@@ -139,7 +142,8 @@ def sample_posterior(
 ) -> Posterior:
     """Posteriors of responses (rows,), each by itself, on one model of the columns ``Z`` (rows, members p).
 
-    ``labels``: the responses are 0 and 1, and latent measurements are drawn where rows are enough; else they are measurements.
+    ``labels``: the responses are 0 and 1, to be modelled by latent measurements if there are enough rows. Otherwise they are
+    modelled as measurements.
     """
     of_model, of_chains = split_progress(progress, *_WORK)
     given = np.array(responses)
@@ -188,7 +192,7 @@ def model_of(
 ) -> EffectModel:
     """The model of the columns ``Z`` (rows, members p) for the ``responses`` (rows, responses), with its screened pairs.
 
-    ``n_rows``: of the whole table, if ``Z`` is a part of it.
+    ``n_rows``: of the whole table, if ``Z`` is a sample of it.
     """
     Y = np.column_stack([standardise(np.asarray(one, dtype=float)) for one in responses.T])
     return fit_model(
@@ -227,7 +231,7 @@ def posterior_of(
     runs = [
         Chain.of(model, response, noise(response), own) for response in range(responses) for own in rng.spawn(chains)
     ]
-    for run in runs[::2]:  # every other chain; the rest begin with nothing
+    for run in runs[::2]:  # the other half begin without effects
         run.begin_greedily()
     burn_in = int(BURN_IN * rounds)
     after_round = counted_progress(progress, len(runs) * (burn_in + max(1, rounds - burn_in)))
@@ -242,8 +246,8 @@ def posterior_of(
 def _resample(chains: Sequence[Chain], rng: np.random.Generator) -> None:
     """Chains that ended their burn-in in a mode of much lower density begin anew where others are.
 
-    A step of sequential Monte Carlo: as many chains as before are drawn with weights in proportion to the density of their
-    states, systematically, so that chains of equal density stay where they are.
+    A step of sequential Monte Carlo with systematic resampling: as many chains as before are drawn with weights that grow with
+    the density of their states; chains of equal density stay where they are.
     """
     priors = [chain.prior() for chain in chains]
     common = Prior(
@@ -256,16 +260,16 @@ def _resample(chains: Sequence[Chain], rng: np.random.Generator) -> None:
     weight = np.exp((density - density.max()) / FLATTENED)
     ladder = np.cumsum(weight) / weight.sum()
     chosen = np.minimum(np.searchsorted(ladder, (np.arange(len(chains)) + rng.random()) / len(chains)), len(chains) - 1)
-    kept = set(chosen.tolist())
-    spare = [k for k in chosen.tolist() if chosen.tolist().count(k) > 1]
-    again = [k for k in kept for _ in range(spare.count(k) - 1 if k in spare else 0)]
-    for lost, source in zip([k for k in range(len(chains)) if k not in kept], again, strict=True):
-        chains[lost].begin_at(chains[source])
+    times = Counter(chosen.tolist())
+    lost = [k for k in range(len(chains)) if k not in times]
+    sources = [k for k in sorted(times) for _ in range(times[k] - 1)]
+    for k, source in zip(lost, sources, strict=True):
+        chains[k].begin_at(chains[source])
 
 
 def _first_look(model: EffectModel, Z: np.ndarray, response: int, rng: np.random.Generator) -> np.ndarray:
-    """(rows,) prediction of a short chain, for the screening of pairs; labels are taken for measurements."""
-    # In long tables a greedy search finds every strong term, with any seed the same.
+    """(rows,) prediction of a short fit, for the screening of pairs; labels are modelled as measurements."""
+    # In long tables a greedy search finds every strong term, and the same ones for every seed.
     if len(Z) >= LONG_TABLE:
         return model.prediction(Z, greedy_state(model.terms(response), len(Z)).effects)
     chain = Chain.of(model, response, MeasurementNoise(len(Z)), rng).begin_greedily()

@@ -1,8 +1,8 @@
-"""Where chains of the sampler of `EffectPosterior` may begin: at what a greedy search finds.
+"""A starting point for chains of the sampler of `EffectPosterior`: the terms that a greedy search finds.
 
-Term after term, the one that explains most of what is left, all effects refitted (orthogonal matching pursuit). In a long table
-with correlated columns a chain that begins with nothing takes whichever of several alike terms it meets first, and cannot leave
-it; the search takes the best, the same in every run. It looks at data alone and treats all members of a unit alike.
+Orthogonal matching pursuit: term after term, the one that explains most of the residual is added and all effects are refitted.
+In a long table with correlated columns a chain that begins without effects takes whichever of several similar terms it meets
+first, and cannot leave it. The search takes the best one, the same in every run. It treats all members of a unit alike.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from grip2.engine.effect_sweeps import EffectState, EffectTerms, nothing_acts, refresh
 
-# Terms are added as long as each makes the response likelier by this factor (a logarithm), beside one for their number.
+# A term is added if it raises the log likelihood by this much more than the logarithm of the number of possible terms.
 LEAST_GAIN = 3.0
 TERMS_MAX = 400
 ROWS_PER_TERM = 10
@@ -58,9 +58,12 @@ class _Owners:
 def _search(terms: EffectTerms, n_rows: int) -> list[int]:
     """The columns that act, in the order of the search."""
     owners = _Owners(terms)
-    gram, left = terms.gram, np.diag(terms.gram).astype(float)
-    own: np.ndarray = left.copy()
-    pull: np.ndarray = terms.correlation.astype(float)
+    gram, left = (
+        terms.gram,
+        np.diag(terms.gram).astype(float),
+    )  # left: variance of each column that the chosen ones leave
+    own: np.ndarray = left.copy()  # its variance at the start
+    pull: np.ndarray = terms.correlation.astype(float)  # covariance with the residual
     allowed = owners.unit[:, 0] >= 0
     least = LEAST_GAIN + np.log(max(1, int(allowed.sum())))
     directions: list[np.ndarray] = []  # columns of the model along those chosen, made orthonormal

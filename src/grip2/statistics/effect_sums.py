@@ -1,7 +1,6 @@
 """Sums over rows from which the moments of the model of `EffectPosterior` follow, for tables that are read block by block.
 
-Sums of rows can be added to those of other rows, and taken away again: what a model would find without some rows follows from
-the sums of all rows and those of these rows.
+Sums of some rows can be subtracted from those of all rows, which gives the moments without these rows.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ class EffectSums:
     def add_rows(self, Z: np.ndarray, Y: np.ndarray, columns: EffectColumns) -> None:
         """Add some standardised rows ``Z`` (rows, members p) with their responses ``Y`` (rows, responses).
 
-        Products are added up in single precision within some thousand rows, and in double precision beyond.
+        Products are summed in single precision over some thousand rows at a time, and these sums in double precision.
         """
         for start in range(0, len(Z), ROWS_AT_A_TIME):
             some = slice(start, start + ROWS_AT_A_TIME)
             values = columns.evaluate(Z[some])
-            self.products += values.T @ values  # of one array with itself: half the work
+            self.products += values.T @ values  # an array times its own transpose takes half the work
             self.sums += values.sum(axis=0, dtype=float)
             self.cross += Y[some].T @ values
         self.n += len(Z)
@@ -63,7 +62,7 @@ class EffectSums:
             own += other
 
     def without(self, part: EffectSums) -> EffectSums:
-        """The sums of the rows that are not among some of them."""
+        """The sums of all rows but those of ``part``."""
         left = [own - other for own, other in zip(self._arrays(), part._arrays(), strict=True)]
         return EffectSums(self.n - part.n, *left)
 
@@ -98,7 +97,7 @@ class EffectSums:
 
 
 class WholeTable(Protocol):
-    """All rows of a table of which a statistic is given some: it is asked for sums over all of them."""
+    """All rows of a table of which a statistic is given a sample."""
 
     @property
     def n_rows(self) -> int: ...

@@ -42,16 +42,16 @@ from grip2.statistics.stage import Stage, StageFit
 from grip2.symmetry import Members
 from grip2.units import Layout
 
-# Chains whose probabilities for a unit differ by more than this disagree on it.
+# Chains disagree on a unit if their probabilities for it differ by more than this.
 DISAGREEMENT = 0.5
-# Of the sweeps, in a fit that serves a rehearsal.
+# A fit that serves a rehearsal makes one sweep where the fit to all rows makes so many.
 REHEARSAL_SHARE = 4
-# With fewer rows than this and more units than rows, no more than straight lines: how columns depend on each other along curves
-# cannot be learned from so few rows, so knockoffs do not share it, and a model that sees curves takes it for effects. Found on
-# NCI60 (64 rows; `results/real`).
+# Tables with fewer rows than this, and more units than rows, are modelled by straight lines only. From so few rows a sampler
+# cannot learn how columns depend on each other along curves; knockoffs lack that dependence, and a model with curves would take
+# it for effects. Found on NCI60 (64 rows; `results/real`).
 ROWS_FOR_CURVES = 100
-# Times as many sweeps, for measurements in long tables: there sweeps cost little beside the moments, and modes lie further
-# apart. Latent measurements are drawn anew in every round and have no more.
+# Measurements in long tables get this many times as many sweeps: sweeps cost little there beside the moments, and modes lie
+# further apart. Latent measurements are drawn anew in every round, which costs time, and get no more.
 SWEEPS_OF_LONG = 5
 
 
@@ -87,7 +87,7 @@ class EffectPosterior(Statistic, Stage):
         return True
 
     def streamed(self, whole: WholeTable) -> EffectPosterior:
-        from grip2.statistics.streamed_effects import StreamedEffects  # which is one of these
+        from grip2.statistics.streamed_effects import StreamedEffects  # here, because it is a subclass of this class
 
         self._check_settings()
         return StreamedEffects(self, whole)
@@ -117,7 +117,8 @@ class EffectPosterior(Statistic, Stage):
         self._check_settings()
         if response.leaves_residual or response.latent_labels:
             return self._posterior(Z, layout, response, fit_rows, stream(rng, "posterior"), progress)
-        # Outputs come from lassos, which model the response; probabilities of its working responses find more.
+        # Outputs come from lassos, which model the response itself; importances come from the Bayesian model of its working
+        # responses, which has more power.
         lassos = self._lassos(Z, layout, response, rng, fit_rows)
         vectors = response.working_responses(lassos.outputs)
         found = self._of_measurements(Z, layout, vectors, fit_rows, stream(rng, "posterior"), progress)
@@ -132,12 +133,12 @@ class EffectPosterior(Statistic, Stage):
         rng: np.random.Generator,
         progress: Progress | None,
     ) -> StageFit:
-        """Of measurements, or of labels through latent measurements: scores and predictions come from one model."""
+        """Fit to measurements, or to labels through latent measurements: one model gives scores and predictions."""
         if response.leaves_residual:
             fit = self._fit(Z, layout, response.y, fit_rows, rng, progress)
             left = Measurement.residual(fit.residual, fit_rows)
-            told = (*lines_only_note(Z, layout), *agreement(fit.disagreement))
-            return StageFit(fit.probability, left, None, left.scale, unit_weights(fit.probability), notes=told)
+            notes = (*lines_only_note(Z, layout), *agreement(fit.disagreement))
+            return StageFit(fit.probability, left, None, left.scale, unit_weights(fit.probability), notes=notes)
         own = response if fit_rows is None else response.take(fit_rows)
         found = sample_posterior(
             Z if fit_rows is None else Z[fit_rows],
@@ -151,8 +152,8 @@ class EffectPosterior(Statistic, Stage):
         every = range(len(own.contrasts))
         probability = np.asarray(np.sum([found.probability(k) for k in every], axis=0))
         outputs = response.outputs_of_chances(np.column_stack([found.chances(Z, k) for k in every]))
-        told = (*lines_only_note(Z, layout), *agreement(np.max([found.disagreement(k) for k in every], axis=0)))
-        return StageFit(probability, response, outputs, 1.0, unit_weights(probability), notes=told)
+        notes = (*lines_only_note(Z, layout), *agreement(np.max([found.disagreement(k) for k in every], axis=0)))
+        return StageFit(probability, response, outputs, 1.0, unit_weights(probability), notes=notes)
 
     def _lassos(
         self,
@@ -166,10 +167,10 @@ class EffectPosterior(Statistic, Stage):
         return LassoCurves(curves=curves).fit_stage(Z, layout, response, rng=rng, fit_rows=fit_rows)
 
     def facts(self, fit: StageFit) -> StageFacts:
-        told = super().facts(fit)
+        facts = super().facts(fit)
         if not fit.penalties:
-            return told
-        return replace(told, explains=f"{told.explains}; for {fit.response.noun} the share is that of two lassos")
+            return facts
+        return replace(facts, explains=f"{facts.explains}; for {fit.response.noun} the share is that of two lassos")
 
     def _of_measurements(
         self,
@@ -180,7 +181,7 @@ class EffectPosterior(Statistic, Stage):
         rng: np.random.Generator,
         progress: Progress | None,
     ) -> np.ndarray:
-        """(members, units) summed over the ``vectors`` (rows,), each taken for a measurement."""
+        """(members, units) posterior probabilities summed over the ``vectors`` (rows,), each modelled as a measurement."""
         fits = [
             self._fit(Z, layout, one, fit_rows, rng, share_progress(progress, k, len(vectors)))
             for k, one in enumerate(vectors)
@@ -202,14 +203,14 @@ class EffectPosterior(Statistic, Stage):
     def _settings(
         self, Z: np.ndarray, layout: Layout, fit_rows: np.ndarray | None, n_measured: int = 0
     ) -> dict[str, Any]:
-        """Of a fit; ``n_measured``: rows, if the response is measured and not latent."""
+        """Keyword arguments of a fit; ``n_measured``: the number of rows, or 0 if the response is latent."""
         bent = not lines_only(Z, layout)
         settings = {
             "curves": bool(self.curves) and bent,
             "interactions": bool(self.interactions) and bent,
             "sweeps": self._sweeps(fit_rows, n_measured),
         }
-        # A fit on some rows serves a rehearsal only: what it predicts hardly changes with fewer sweeps and the best products.
+        # A fit to some of the rows is a rehearsal: fewer sweeps and only the best products hardly change its predictions.
         return settings if fit_rows is None else settings | {"most_products": LEAST_PRODUCTS}
 
     def _sweeps(self, fit_rows: np.ndarray | None, n_measured: int) -> int:
@@ -226,12 +227,12 @@ class EffectPosterior(Statistic, Stage):
 
 
 def lines_only(Z: np.ndarray, layout: Layout) -> bool:
-    """Has a table so few rows that only straight lines are modelled?"""
+    """Does a table have so few rows that only straight lines are modelled?"""
     return len(Z) < min(ROWS_FOR_CURVES, len(layout.units))
 
 
 def lines_only_note(Z: np.ndarray, layout: Layout) -> tuple[str, ...]:
-    """What to tell of that."""
+    """A note for the reader, if only straight lines were modelled."""
     if not lines_only(Z, layout):
         return ()
     return (
@@ -246,7 +247,7 @@ def unit_weights(probability: np.ndarray) -> np.ndarray:
 
 
 def agreement(disagreement: np.ndarray) -> tuple[str, ...]:
-    """What to tell of units on which the chains of the sampler disagree."""
+    """A note for the reader, if the chains of the sampler disagree on some units."""
     torn = int(np.count_nonzero(disagreement > DISAGREEMENT))
     if not torn:
         return ()

@@ -28,7 +28,7 @@ class Ensemble(Statistic):
         Members.
     budget : {"split", "each"}
         ``"split"``, the paper's equal-compute rule: the statistic's ``steps`` are divided by k (rounded
-        down), so that the ensemble costs what one run costs. ``"each"``: every member has the full budget.
+        down), so that the ensemble takes as long as one run. ``"each"``: every member has the full budget.
 
     Small networks are trained as one batched computation.
     """
@@ -68,7 +68,7 @@ class Ensemble(Statistic):
             if path.rpartition("__")[2] != name or value is None:
                 continue
             if value == AUTOMATIC:
-                found[path] = value  # until `sized` knows the table
+                found[path] = value  # a number once `sized` knows the table
                 continue
             if not isinstance(value, numbers.Integral):
                 raise Grip2Error(f"Ensemble: the {name} of {type(one).__name__} must be a whole number, got {value!r}.")
@@ -78,7 +78,7 @@ class Ensemble(Statistic):
         return found
 
     def sized(self, n_rows: int) -> Self:
-        self.member()  # bad settings end here
+        self.member()  # refuses bad settings
         sized: Self = clone(self).set_params(statistic=self.statistic.sized(n_rows))
         return sized
 

@@ -1,4 +1,4 @@
-"""Rows of a table that is read block by block, as many at a time as the training of a network wants."""
+"""Feeds the training of a network with rows of a table that is read block by block."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from grip2.engine.target import Target
 from grip2.responses import Response
 
-# What a network is to learn of some rows: inputs and target.
+# Turns some rows and their responses into the inputs and the target of the network.
 Learned = Callable[[np.ndarray, Response], tuple[np.ndarray, Target]]
 
 
 class FedRows:
-    """`grip2.engine.train.Feed`: takes rows from a stream without end, and keeps what is too much for the next call."""
+    """A `grip2.engine.train.Feed`: takes rows from an endless stream, and keeps surplus rows for the next call."""
 
     def __init__(self, rows: Iterator[tuple[np.ndarray, Response]], learned: Learned) -> None:
         self._rows, self._learned = rows, learned

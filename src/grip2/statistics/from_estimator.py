@@ -1,4 +1,4 @@
-"""Any scikit-learn estimator with ``coef_`` or ``feature_importances_`` as a knockoff statistic."""
+"""FromEstimator: any scikit-learn estimator with ``coef_`` or ``feature_importances_`` as a knockoff statistic."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from grip2.symmetry import Members
 
 
 class FromEstimator(Statistic):
-    """S_j is what the fitted estimator says of column j: ``|coef_|`` or ``feature_importances_``.
+    """S_j is the importance of column j in the fitted estimator: ``|coef_|`` or ``feature_importances_``.
 
-    ``FromEstimator(RidgeCV())`` is a statistic. The estimator is cloned, its ``random_state`` (and those
-    nested inside it) set from our stream, and fitted on the standardised columns of all members; y is
-    standardised for regression. A pipeline is asked at its last step, a search at its best estimator;
-    coefficients of several outputs or classes are summed in absolute value. Counts, times to an event and ordered classes are
-    given to a regressor as the residuals of the model without features: counts themselves, martingale residuals, ridits.
+    ``FromEstimator(RidgeCV())`` is a statistic. The estimator is cloned, its ``random_state`` and those nested inside it are set
+    from the statistic's random numbers, and it is fitted to the standardised columns of all members; a measurement is
+    standardised too. Importances are read off the last step of a pipeline, or the best estimator of a search; coefficients of
+    several outputs or classes are summed in absolute value. Counts, times to an event and ordered classes are given to a
+    regressor as residuals of the model without features: the counts themselves, martingale residuals, ridits.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def fit_and_read(
 
 
 def _seed(model: Any, rng: np.random.Generator) -> None:
-    """Give every part that draws at random a seed of ``rng``: parameters, and splitters of folds, which have none."""
+    """Seed every part that draws at random: parameters named ``random_state``, and splitters of folds among parameters."""
     for name, value in sorted(model.get_params().items()):
         if name.split("__")[-1] == "random_state":
             model.set_params(**{name: int(rng.integers(2**31))})
@@ -80,7 +80,7 @@ def _seed(model: Any, rng: np.random.Generator) -> None:
 
 
 def _check_columns(model: Any, n_columns: int) -> None:
-    """Steps before the last must hand every column on in its place; principal components, say, are no features."""
+    """Refuse pipelines whose steps before the last do not keep every column in its place, like principal components."""
     inner = getattr(model, "best_estimator_", model)
     if len(getattr(inner, "steps", ())) < 2:
         return
@@ -98,6 +98,7 @@ def _check_columns(model: Any, n_columns: int) -> None:
 
 
 def _read(model: Any) -> np.ndarray:
+    """(columns,) importances of a fitted model, or of the one inside a search, a pipeline or a transformed regressor."""
     for inside in ("best_estimator_", "_final_estimator", "regressor_"):
         if hasattr(model, inside):
             return _read(getattr(model, inside))

@@ -33,7 +33,7 @@ from grip2.statistics.paper_settings import ALL
 from grip2.symmetry import Members
 from grip2.units import Layout
 
-# Settings of earlier versions, and what replaces them.
+# Names of settings of earlier versions, each with what replaces it.
 _GONE = {
     "linear": "Staged(first=EffectPosterior(), network=GRIP2()) puts a model before the network; GRIP2 alone has none",
     "curves": "Staged(first=EffectPosterior(curves=...))",
@@ -119,7 +119,7 @@ class GroupPersistence(BatchedStatistic):
         self.block_tolerance = block_tolerance
 
     def _refuse_old_settings(self, given: dict[str, Any]) -> None:
-        """Settings of earlier versions raise with the new spelling, unknown ones as Python does."""
+        """Raise: for settings of earlier versions with the new spelling, for unknown ones as Python does."""
         who = type(self).__name__
         for name in given:
             if name in self.replaced_settings:
@@ -129,7 +129,7 @@ class GroupPersistence(BatchedStatistic):
 
     def sized(self, n_rows: int) -> Self:
         sized = with_automatic_sizes(self, n_rows)
-        sized.config()  # bad settings end here, not after an earlier stage
+        sized.config()  # bad settings are refused now, not after an earlier stage
         return sized
 
     def draws_together(self, n_rows: int, layout: Layout) -> int:
@@ -179,7 +179,7 @@ class GroupPersistence(BatchedStatistic):
         return self.lambdas.steps(self.steps, judged=judged)
 
     def trains_together(self, draws: Sequence[Members]) -> bool:
-        """Are the networks of these draws trained as one batch? Not where each has a block size of its own."""
+        """Are the networks of these draws trained as one batch? Not if a pilot run gives each its own block size."""
         same_blocks = len(distinct(draws)) == 1 or not self.blocks.needs_pilot
         return same_blocks and self.draws_together(draws[0].n_rows, draws[0].layout) > 1
 
@@ -192,7 +192,7 @@ class GroupPersistence(BatchedStatistic):
         judged: bool,
         progress: Progress | None = None,
     ) -> Rehearsal:
-        """The schedule for a problem; ``judged``: and how well a short run under it predicts the rows ``held_out``."""
+        """The schedule for a problem; ``judged``: also how well a short run under it predicts the rows ``held_out``."""
         return self.lambdas.rehearse(
             problem, config=self.config(), rng=rng, held_out=held_out, judged=judged, progress=progress
         )
@@ -215,7 +215,7 @@ class GroupPersistence(BatchedStatistic):
         self.config()
 
     def config(self) -> TrainingConfig:
-        """The run as far as it is fixed without data; raises where a setting is bad."""
+        """The configuration as far as it is known without data; refuses bad settings."""
         who = type(self).__name__
         check_whole(self, "steps", "hidden", "depth", of_network=True)
         check_whole(self, "batch_size", of_network=True, or_none=True)
@@ -274,8 +274,8 @@ class GroupLasso(GroupPersistence):
 def scores_of(run: TrainingRun, layout: Layout, factors: np.ndarray | None = None) -> np.ndarray:
     """(members, units) group activities of a run, averaged over its snapshots.
 
-    ``factors`` (units,): what the columns of all members of a unit were multiplied by. Weights are multiplied by them too,
-    so that they are those of the columns as given.
+    ``factors`` (units,): what the columns of all members of a unit were multiplied by before training. Activities are
+    multiplied by them too, which makes them those of a network on the columns as given.
     """
     return _by_unit(run.importance, layout, factors)
 

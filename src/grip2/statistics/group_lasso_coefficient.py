@@ -1,11 +1,11 @@
-"""Group lasso coefficient difference: the lasso of units of several columns, which come in or stay out together.
+"""Group lasso coefficient difference: a lasso in which the columns of a unit enter or stay out together.
 
     min 1/(2n) ||y - b0 - sum_g Q_g b_g||^2 + lambda sum_g sqrt(d_g) ||b_g||
 
 Q_g spans the standardised columns of one member of a unit and is orthonormal (Simon and Tibshirani 2012), so the fit does not
 depend on how a unit is coded (which level of a category is left out, say), and ||b_g|| is the deviation of what the member
-explains. d_g is the number of directions of the unit: of that of its members that has most, the same for all of them. For a
-measurement, units of one column make it the lasso. (`GroupLasso` is a network of the paper's, not this.)
+explains. d_g is the number of directions that the member of the unit with the most directions has: the same for all members.
+With units of one column it is the lasso, for a measurement. (`GroupLasso` is one of the paper's networks, not this.)
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from grip2.statistics.lasso_cv import (
     LassoFit,
     Moments,
     along_path,
-    draw_folds,
     gram_fits,
     lambda_grid,
     moments_by_fold,
@@ -69,13 +68,10 @@ class GroupLassoCoefficient(LassoCoefficient):
                 f"{type(self).__name__}: at most {GRAM_COLUMNS_MAX} columns of features and knockoffs can be fitted, got "
                 f"{layout.n_columns}; use LassoCoefficient(), or fewer copies where that is enough."
             )
-        # Next to no prior: it keeps the logarithm of an absent class finite.
+        # A prior close to none keeps the logarithm of an absent class finite.
         outputs = np.tile(response.constant_outputs(prior_rows=1e-9), (len(response), 1))
         targets = [standardise(target[:, None])[:, 0] for target in response.working_responses(outputs)]
-        try:
-            folds = draw_folds(members.n_rows, self.folds, rng, labels=response.strata)
-        except ValueError as error:
-            raise Grip2Error(f"{type(self).__name__}: {error}") from None
+        folds = self._drawn_folds(response, rng)
         Z = members.standardised()
         with threads_for(Z):
             Q, blocks = orthonormal_blocks(Z, layout)
@@ -90,10 +86,10 @@ class GroupLassoCoefficient(LassoCoefficient):
 
 
 class Blocks(NamedTuple):
-    """Columns that lie next to each other and act together: the members of all units, one member after the other."""
+    """Neighbouring columns that act together: a block for every member of every unit, one member after the other."""
 
-    starts: np.ndarray  # (blocks + 1,) where each begins, and where the last one ends; a block may be empty
-    weights: np.ndarray  # (blocks,) in the penalty
+    starts: np.ndarray  # (blocks + 1,) where each block begins, and where the last one ends; a block may be empty
+    weights: np.ndarray  # (blocks,) in the penalty: sqrt(d_g)
 
     def norms(self, values: np.ndarray) -> np.ndarray:
         """(blocks,) root of the sum of squares over the columns of each."""
@@ -147,7 +143,7 @@ class GroupMoments(NamedTuple):
 
 
 def orthonormal_blocks(Z: np.ndarray, layout: Layout) -> tuple[np.ndarray, Blocks]:
-    """Columns with Q'Q / n = 1 in every block, that span the columns of one member of a unit each."""
+    """Blocks of columns with Q'Q / n = 1, each of which spans the columns of one member of a unit."""
     p, parts = layout.units.n_columns, []
     for member in range(layout.members):
         for columns in layout.units.columns:

@@ -1,6 +1,6 @@
-"""Held-out prediction of a network along a schedule: what every choice made from the data is judged by.
+"""Held-out prediction of a network along a schedule: the criterion of every choice that is made from the data.
 
-Held-out loss treats all columns alike, so all members of every unit.
+Held-out loss treats all columns alike, and so all members of every unit.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from grip2.responses import Response, share_explained
 from grip2.units import Layout
 
 HELD_OUT_SHARE = 0.2
-# Steps of a rehearsal: at most as many as the run it serves.
-REHEARSAL_STEPS = 1500
-# Neighbouring blocks are averaged against noise.
-WINDOW = 3
-# Norm of weights below which none of a network's inputs acts, where they begin at a third or so.
+REHEARSAL_STEPS = 1500  # at most, of a rehearsal
+WINDOW = 3  # neighbouring blocks whose losses are averaged, against noise
+# A network uses none of its inputs if all group norms of weights, which begin near a third, are below this.
 NOTHING_ACTS = 0.0025
 
 
@@ -34,7 +32,7 @@ class NetworkProblem(NamedTuple):
     x: np.ndarray  # (rows, members p)
     layout: Layout
     response: Response  # y, or the residual of an earlier stage
-    logits: np.ndarray | None = None  # (rows, outputs) known already
+    logits: np.ndarray | None = None  # (rows, outputs) of an earlier stage, to which the network adds
 
     @property
     def target(self) -> Target:
@@ -51,8 +49,8 @@ class HeldOutPath(NamedTuple):
 
     lambda_: np.ndarray  # (blocks,)
     loss: np.ndarray  # (blocks,) over all held-out rows
-    judged_loss: float  # each half of the rows judged at the block that the other half chose
-    null_loss: float  # of the known logits alone, or of the best constant
+    judged_loss: float  # each half of the held-out rows judged at the block that the other half chose
+    null_loss: float  # of the given logits alone, or of the best constant
 
     @property
     def best_lambda(self) -> float:
@@ -68,7 +66,7 @@ class HeldOutPath(NamedTuple):
 def split_rows(
     n_rows: int, rng: np.random.Generator, held_out: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows to train on and of those to judge by, a random fifth unless they are given."""
+    """Numbers of the rows to train on and of those held out: the given ones, or a random fifth."""
     if held_out is not None:
         return np.setdiff1d(np.arange(n_rows), held_out), held_out
     order = rng.permutation(n_rows)
@@ -114,14 +112,14 @@ def held_out_path(
 
 
 def _forgotten(snapshots: np.ndarray) -> bool:
-    """Has the network forgotten every input? Where lambda ascends it will not learn again, and its loss stays as it is."""
+    """Has the network forgotten every input? Under an ascending lambda it will not learn again, and its loss stays."""
     return len(snapshots) >= WINDOW and bool(snapshots[-WINDOW:].max() < NOTHING_ACTS)
 
 
 def _null_loss(problem: NetworkProblem, kept: np.ndarray, held_out: np.ndarray) -> float:
-    """Held-out loss of the known logits alone or, where there are none, of the best constant of the other rows.
+    """Held-out loss of the given logits alone or, without any, of the best constant of the other rows.
 
-    One row of prior for each class: a class that the other rows lack must not have an infinite loss.
+    That constant has a prior of one row for each class, so that a class that the other rows lack has a finite loss.
     """
     judged = problem.response.take(held_out)
     if problem.logits is not None:

@@ -1,6 +1,6 @@
 """The range of lambda, Omega: given, by the paper's gradient ratio, or anchored at held-out prediction.
 
-Every rule treats all columns alike, so all members of every unit.
+Every rule treats all columns alike, and so all members of every unit.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class LambdaRange(NamedTuple):
             found = Rehearsal(schedule, "gradient ratio")
         if not judged:
             return found
-        # Under the schedule that is used: one that kills every group must weigh nothing.
+        # Judged under the schedule that the run will use: a network in which it kills every group must count for nothing.
         followed = replace(config, schedule=found.schedule)
         path = held_out_path(problem, config=followed, rng=rng, held_out=held_out, progress=for_judging)
         return found._replace(loss=path.judged_loss, null_loss=path.null_loss, share=path.share)

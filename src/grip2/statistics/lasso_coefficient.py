@@ -1,4 +1,4 @@
-"""Lasso coefficient difference (LCD): the linear method that is reported beside every comparison.
+"""Lasso coefficient difference (LCD): the linear method that reports show beside every other statistic.
 
 Columns of all members are standardised; a unit of several columns is scored by the norm of their coefficients. For two
 classes the lasso is an l1-penalised logistic regression; several classes are scored one against the rest. Counts, times to
@@ -36,8 +36,8 @@ class LassoCoefficient(Statistic):
     folds : int
         Of the cross-validation; drawn at random.
     n_lambdas, ratio
-        Grid of penalties: so many from the smallest that kills every coefficient down to ``ratio`` of it,
-        equally spaced on the log scale. Twice as coarse where the model is not least squares and a fit costs more.
+        Grid of penalties: ``n_lambdas`` of them, from the smallest at which every coefficient is zero down to ``ratio`` times
+        that, equally spaced on the log scale. Half as many if the model is not least squares and a fit costs more.
     """
 
     compared_with_lasso: ClassVar[bool] = False
@@ -60,20 +60,24 @@ class LassoCoefficient(Statistic):
     ) -> Importance:
         self._check_settings()
         Z = members.standardised()
-        try:
-            folds = draw_folds(len(Z), self.folds, rng, labels=response.strata)
-        except ValueError as error:
-            raise Grip2Error(f"{type(self).__name__}: {error}") from None
+        folds = self._drawn_folds(response, rng)
         fit = {"least squares": self._least_squares, "logistic": self._logistic, "likelihood": self._likelihood}
         with threads_for(Z):
             strength, details = fit[response.linear_model](Z, response, folds)
         return Importance(members.layout.norms(strength), Facts(details=details))
 
+    def _drawn_folds(self, response: Response, rng: np.random.Generator) -> list[np.ndarray]:
+        """Random folds, balanced in the strata of the response; refuses more folds than rows."""
+        try:
+            return draw_folds(len(response), self.folds, rng, labels=response.strata)
+        except ValueError as error:
+            raise Grip2Error(f"{type(self).__name__}: {error}") from None
+
     def _logistic(
         self, Z: np.ndarray, response: Response, folds: list[np.ndarray]
     ) -> tuple[np.ndarray, dict[str, Any]]:
         n_lambdas = -(-self.n_lambdas // 2)
-        # The fold that holds the only row of a class leaves none to fit; encoding has warned of such classes.
+        # Without the fold that holds the only row of a class, none is left to fit; the user has been warned of such classes.
         labels = [label for label in response.contrasts if 2 <= label.sum() <= len(label) - 2]
         if not labels:
             raise Grip2Error(

@@ -1,9 +1,9 @@
 """LassoCurves: a cross-validated lasso on the columns, then one on their curves (not in the paper).
 
-An absolute value, a threshold or a wave of single features is invisible to a lasso on the columns, and a network needs
-thousands of rows to learn twenty of them. The second lasso sees the bent basis functions of `grip2.statistics.basis`, which
-are orthogonal to the columns and so leave the first lasso what is its own. For classes both are l1-penalised logistic models,
-one against the rest, brought together as logits.
+A lasso on the columns misses an absolute value, a threshold or a wave of a single feature, and a network needs thousands of rows
+to learn twenty of them. The second lasso has the bent basis functions of `grip2.statistics.basis`, which are orthogonal to the
+columns and so do not compete with the first lasso. For classes both are l1-penalised logistic models, one class against the
+rest, joined as logits.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from grip2.statistics.stage import Stage, StageFit, combined_importance
 from grip2.symmetry import Members
 from grip2.units import Layout
 
-# Unit weights count in full where the share explained is far above this many n-ths of the response's variance.
-CHANCE_ROWS = 20
+CHANCE_ROWS = 20  # unit weights are shrunk by R2 / (R2 + CHANCE_ROWS / n)
 
 
 class LassoCurves(Statistic, Stage):
@@ -76,9 +75,9 @@ class LassoCurves(Statistic, Stage):
 
 
 def _unit_weights(importance: np.ndarray, parts: list[LassoPart], n_rows: int) -> np.ndarray:
-    """(units,) 1 for the unit of which the lassos make most; the less they explain in all, the nearer to 0.
+    """(units,) importances of units, summed over members, divided by the largest one and shrunk by R2 / (R2 + 20 / n).
 
-    The share R2 is shrunk to R2 / (R2 + 20 / n).
+    R2 is the share that both lassos explain.
     """
     of_unit, share = sum(importance[1:], start=importance[0]), sum(part.share for part in parts)
     if share <= 0 or of_unit.max() <= 0:

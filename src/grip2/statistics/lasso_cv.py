@@ -1,13 +1,11 @@
-"""Cross-validated lasso on precomputed Gram matrices: the estimate of scikit-learn's ``LassoCV``, several
-times faster.
+"""Cross-validated lasso on precomputed Gram matrices: the estimate of scikit-learn's ``LassoCV``, several times faster.
 
-Exact up to a duality gap of a millionth of the response's variance. The time is saved in three places. One Gram
-matrix of all rows is built fold by fold, and the one a fold trains on is that sum less the fold's own part (down-
-dating), so five folds cost one pass over the data, not five. The descent works on the columns that matter
-(`grip2.engine.lasso_descent`). And all folds go down the path of penalties together, so that it can be left when the
-held-out error has clearly turned: the end of a path, where nearly every column is active, takes most of the time.
-That rule is a heuristic: an error that rises by three standard errors and falls below its first minimum later would
-be missed. ``whole_path=True`` does without it.
+Exact up to a duality gap of a millionth of the response's variance. Time is saved in three places. One Gram matrix of all rows
+is summed fold by fold, and the one a fold trains on is that sum less the fold's own part (down-dating), so that five folds take
+one pass over the data, not five. The descent works on the columns that matter (`grip2.engine.lasso_descent`). And all folds go
+down the path of penalties together, so that it can be left once the held-out error has clearly turned: the end of a path, where
+nearly every column is active, takes most of the time. That last rule is a heuristic: an error that rises by three standard
+errors and later falls below its first minimum would be missed. ``whole_path=True`` does without it.
 """
 
 from __future__ import annotations
@@ -23,13 +21,12 @@ from sklearn.model_selection import KFold
 from grip2.errors import Grip2Error
 from grip2.statistics.lasso_table import TableLasso
 
-# The path is left when the error exceeds its minimum by this many standard errors of the paired difference
-# over folds,
+# The path is left if the error exceeds its minimum by this many standard errors of the paired difference over folds,
 LEAVE_AFTER_ERRORS = 3.0
-# and lies this many grid points behind it, and this share of the grid: points of a fine one are close together.
+# and if the minimum lies this many grid points back, and this share of the grid, because points of a fine grid are close.
 LEAVE_AFTER_POINTS = 10
 LEAVE_AFTER_SHARE = 0.1
-CHUNK = 5  # grid points between two looks at the error
+CHUNK = 5  # grid points between two checks of the error
 # Duality gap that ends a descent, as a share of the response's sum of squares. At scikit-learn's 1e-4 a path that starts from
 # its last point often does not move at all.
 TOLERANCE = 1e-6
@@ -42,7 +39,7 @@ Folds = Sequence[np.ndarray]  # row numbers held out by each fold
 
 
 class Descends(Protocol):
-    """Rows that a lasso is fitted to."""
+    """A lasso problem that can be solved along a path of penalties."""
 
     @property
     def response(self) -> float:
@@ -57,7 +54,7 @@ class Descends(Protocol):
 
 
 class Fold(NamedTuple, Generic[Problem]):
-    """The rows that are not held out, and their means."""
+    """The lasso problem of the rows that are not held out, and their means."""
 
     training: Problem
     mean: np.ndarray
@@ -65,7 +62,7 @@ class Fold(NamedTuple, Generic[Problem]):
 
 
 class Moments(NamedTuple):
-    """All a lasso needs to know of centred data, per row: ``Z'Z / n``, ``Z'y / n`` and ``y'y / n``."""
+    """All that a lasso needs of centred data, per row: ``Z'Z / n``, ``Z'y / n`` and ``y'y / n``."""
 
     gram: np.ndarray
     cross: np.ndarray
@@ -105,7 +102,7 @@ class LassoFit:
 def draw_folds(
     n_rows: int, n_folds: int, rng: np.random.Generator, labels: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """Random folds: rows sorted by the response, as tables often are, would make contiguous ones useless.
+    """Random folds. Contiguous ones would be useless for rows sorted by the response, as they often are.
 
     With ``labels`` the rows of each class are dealt out over the folds in turn, so that no fold holds a whole class of two
     rows or more.
@@ -292,14 +289,14 @@ def with_response(
 
 
 def tables_by_fold(Z: np.ndarray, y: np.ndarray, folds: Folds) -> tuple[TableLasso, list[Fold[TableLasso]]]:
-    """The same without Gram matrices; the table is not copied."""
+    """As `moments_by_fold`, without Gram matrices; the table is not copied."""
     masks = [np.isin(np.arange(len(Z)), rows, invert=True) for rows in folds]
     tables = [TableLasso(Z, y, mask) for mask in masks]
     return TableLasso(Z, y), [Fold(table, table.mean, table.y_mean) for table in tables]
 
 
 class _Sums(NamedTuple):
-    """Sums over rows; those of several sets of rows add up, which is what down-dating rests on."""
+    """Sums over rows. Those of disjoint sets of rows add up, on which down-dating rests."""
 
     n: Any
     z: Any  # (columns,)

@@ -138,7 +138,7 @@ class LassoPath(Statistic):
         if largest == 0:
             return np.zeros(Z.shape[1])
         lambdas = lambda_grid(largest, self.n_lambdas, self.ratio)
-        # At the first every coefficient is zero; rounding would make the largest one of them not quite so.
+        # At the first penalty every coefficient is zero, but rounding could make the largest one tiny instead.
         return first_nonzero(table_path(Z, y, lambdas[1:]), lambdas[1:])
 
     def _logistic_entry(self, Z: np.ndarray, label: np.ndarray) -> np.ndarray:

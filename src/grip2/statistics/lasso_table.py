@@ -1,8 +1,8 @@
 """The lasso of a table too wide for the Gram matrix of all its columns; exact up to its duality gap, as that on moments is.
 
-Correlations of all columns with the residual are one product with the table. Columns in which these exceed the penalty join
-those that act, and the descent (`grip2.engine.lasso_descent`) has the Gram matrix of these alone, which grows along the path. It
-is meant for tables in which fewer columns act than a Gram matrix may have; with more it is right, but slow.
+The correlations of all columns with the residual take one product with the table. Columns whose correlation exceeds the penalty
+join those that act, and the descent (`grip2.engine.lasso_descent`) works on the Gram matrix of these alone, which grows along the
+path. Meant for tables in which fewer columns act than a Gram matrix may have; with more it is right, but slow.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from grip2.engine.lasso_rules import INNER_TOLERANCE, NEW_COLUMNS
 
-# Columns whose Gram matrix is remembered; beyond it, only that of the columns at work.
+# Columns whose Gram matrix is kept at most; beyond it, only that of the working set.
 _REMEMBERED = 4000
 
 
@@ -93,7 +93,7 @@ class TableLasso:
         return np.asarray(residual @ self._Z / self._n)
 
     def _gap(self, gradient: np.ndarray, b: np.ndarray, penalty: float) -> float:
-        """Of the objective to its dual at the scaled residual."""
+        """Duality gap: the objective less its dual at the scaled residual."""
         fitted = float(self.cross @ b)
         squares = max(self.response - fitted - float(gradient @ b), 0.0)  # of the residual, per row
         largest = float(np.max(np.abs(gradient), initial=0.0))
@@ -103,7 +103,7 @@ class TableLasso:
 
 
 def _columns_at_work(gradient: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
-    """Columns that are not zero, and the zero ones that most violate the conditions of an optimum."""
+    """The working set: columns that are not zero, and the zero ones that most violate the conditions of an optimum."""
     excess = np.where(b == 0, np.abs(gradient) - penalty, 0.0)
     violating, effects = np.flatnonzero(excess > 0), np.flatnonzero(b)
     most = max(NEW_COLUMNS, len(effects))

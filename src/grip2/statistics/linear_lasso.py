@@ -1,4 +1,4 @@
-"""A cross-validated lasso as the linear part of a stage: of least squares, or penalised by the likelihood of the response."""
+"""A cross-validated lasso as the linear part of a stage: by least squares, or by the likelihood of the response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from grip2.statistics.logistic_path import logistic_cv
 from grip2.statistics.penalised_path import likelihood_cv, response_folds
 from grip2.statistics.residual_lasso import FOLDS
 
-# Likelihood alone would send the slope to infinity where classes are separable, and the intercept of an absent class.
+# The prior of slope and intercepts counts as much as this many rows. Without it the slope would be infinite for separable
+# classes, and the intercept for an absent class.
 PRIOR_ROWS = 5
 
 
@@ -25,8 +26,10 @@ class LassoPart:
 
     strength: np.ndarray  # (members p,) |coefficient|
     share: float  # cross-validated, of the variance or deviance of the whole response
-    response: Response  # the standardised residual, or the classes
-    logits: np.ndarray | None  # (rows, outputs), where models are chained by their outputs
+    response: (
+        Response  # for the next model: the standardised residual, or the response itself if that model adds to `logits`
+    )
+    logits: np.ndarray | None  # (rows, outputs) to which the next model adds; None: a residual is left
     scale: float = 1.0  # deviation of the residual, where that of the whole response is 1
     penalties: tuple[float, ...] = ()  # the lasso's lambda, one for each contrast
 
@@ -46,9 +49,9 @@ def fit_linear_lasso(
 
 
 def _likelihood(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
-    """By the loss of the response, whose one output is the linear predictor."""
+    """By the loss of a response whose one output is the linear predictor."""
     fitted = response.take(fit_rows)
-    if len(fit_rows) < FOLDS:  # nothing to validate on
+    if len(fit_rows) < FOLDS:  # too few rows to cross-validate
         constant = np.tile(fitted.constant_outputs(prior_rows=1.0), (len(Z), 1))
         return LassoPart(np.zeros(Z.shape[1]), 0.0, response, constant)
     fit = likelihood_cv(Z[fit_rows], fitted, folds=response_folds(fitted, FOLDS, rng))
@@ -58,7 +61,8 @@ def _likelihood(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np
 
 
 def _residual(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
-    if len(fit_rows) < 2:  # nothing to validate on
+    """By least squares, with the residual for the next model."""
+    if len(fit_rows) < 2:  # too few rows to cross-validate
         return LassoPart(np.zeros(Z.shape[1]), 0.0, response, None)
     y = response.y
     folds = draw_folds(len(fit_rows), min(FOLDS, len(fit_rows)), rng)
@@ -70,19 +74,19 @@ def _residual(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.r
 
 
 def _logistic(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.random.Generator) -> LassoPart:
-    """One class against the rest; classes with fewer rows than folds get their share and no coefficients."""
+    """Logistic, each class against the rest; classes with fewer rows than folds get their share and no coefficients."""
     own = Z if len(fit_rows) == len(Z) else Z[fit_rows]
     labels = response.contrasts
     strength, logits, penalties = np.zeros(Z.shape[1]), np.empty((len(Z), len(labels))), []
     null = deviance = 0.0
     for k, label in enumerate(labels):
         target = label[fit_rows]
-        of_share = float(np.sum(entr([target.mean(), 1.0 - target.mean()])))
-        null += of_share
+        null_of_class = float(np.sum(entr([target.mean(), 1.0 - target.mean()])))
+        null += null_of_class
         if min(target.sum(), len(target) - target.sum()) < FOLDS:
-            share = (target.sum() + 1.0) / (len(target) + 2.0)  # those fitted may hold none
+            share = (target.sum() + 1.0) / (len(target) + 2.0)  # finite logits, also for a class that no fitted row has
             logits[:, k] = np.log(share / (1 - share))
-            deviance += of_share
+            deviance += null_of_class
             continue
         fit = logistic_cv(own, target, folds=draw_folds(len(fit_rows), FOLDS, rng, labels=target))
         logits[:, k] = Z @ fit.coefficients + fit.intercept
@@ -98,7 +102,7 @@ def _logistic(Z: np.ndarray, response: Response, fit_rows: np.ndarray, rng: np.r
 def _as_softmax(logits: np.ndarray, response: Response, fit_rows: np.ndarray) -> np.ndarray:
     """One-against-rest logits as logits of a softmax: one common slope and an intercept for each class, by likelihood.
 
-    Without it the shares of unequal classes would be wrong, and the network would be credited for correcting them.
+    Without this the shares of unequal classes would be wrong, and the network would get the credit for correcting them.
     """
     every, logits = logits, logits[fit_rows]
     fitted = response.take(fit_rows)

@@ -1,7 +1,7 @@
 """MALD: mean absolute local derivative of an unpenalised network (appendix D.4).
 
-A knockoff statistic for any network; how much of the signal it shows depends on how well the network, which
-nothing keeps from memorising, generalises.
+A valid knockoff statistic for any network. Its power depends on how well the network generalises, and nothing keeps an
+unpenalised network from memorising the training rows.
 """
 
 from __future__ import annotations

@@ -68,11 +68,12 @@ class NetworkAttribution(BatchedStatistic):
             return super()._importances(draws, response, rngs=rngs, progress=progress)
         target = response.target()
         streams = [rng.spawn(2) for rng in rngs]
+        for_training, for_score = [pair[0] for pair in streams], [pair[1] for pair in streams]
         tables = [members.standardised(np.float32) for members in distinct(draws)]
-        runs = _trained(tables, target, self._config(), [both[0] for both in streams], progress)
+        runs = _trained(tables, target, self._config(), for_training, progress)
         return [
-            self._to_importance(run, tables[k % len(tables)], draws[k].layout, both[1])
-            for k, (run, both) in enumerate(zip(runs, streams, strict=True))
+            self._to_importance(run, tables[k % len(tables)], draws[k].layout, rng)
+            for k, (run, rng) in enumerate(zip(runs, for_score, strict=True))
         ]
 
     def _to_importance(self, run: TrainingRun, Z: np.ndarray, layout: Layout, rng: np.random.Generator) -> Importance:
@@ -107,9 +108,9 @@ class NetworkAttribution(BatchedStatistic):
         return draws_of_a_network(sized, n_rows, layout)
 
 
-_KEPT = 8
-_KEPT_BYTES = 32e6  # of one network; larger ones are not kept
-_trained_last: dict[str, list[TrainingRun]] = {}  # oldest first
+_KEPT = 8  # calls whose networks are kept
+_KEPT_BYTES = 32e6  # of weights in one call; larger ones are not kept
+_trained_last: dict[str, list[TrainingRun]] = {}  # by `_key`, oldest first
 
 
 def _trained(
@@ -150,7 +151,7 @@ def _key(
     config: TrainingConfig,
     rngs: Sequence[np.random.Generator],
 ) -> str:
-    """Of everything that decides the networks. Streams spawn from the seed sequence, so that belongs to it."""
+    """A digest of everything that determines the networks; of generators also the seed sequence, from which streams spawn."""
     digest = hashlib.blake2b(repr((target.loss.__qualname__, config)).encode())
     for array in (*tables, target.y):
         digest.update(repr((array.shape, array.dtype)).encode())

@@ -22,18 +22,18 @@ from grip2.units import Layout
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that a run needs but its random numbers, and how it was chosen."""
+    """Everything that a training run needs except random numbers, and a record of how it was chosen."""
 
     problem: NetworkProblem
     config: TrainingConfig
     calibration: CalibrationFacts
 
     def without_training(self) -> Importance | None:
-        """The importances, where a network would add nothing to them; None: it is to be trained."""
+        """The final importances, if a network would add nothing to them; None: train it."""
         return None
 
     def feed(self, rng: np.random.Generator) -> Feed | None:
-        """Rows of a table that is read block by block; None: the network is trained on those of the problem."""
+        """A source of rows, for a table that is read block by block; None: the network is trained on the problem's rows."""
         return None
 
 
@@ -59,9 +59,10 @@ def score_tables(
 ) -> list[Importance]:
     """``prepare`` the table of every distinct draw, train one network per generator, ``read`` importances off the runs.
 
-    Members of an ensemble, which share one table, share what is chosen for it. Other tables are prepared each by itself: a
-    choice made on one knockoff draw is not symmetric in the members of another. ``together``: the final networks are trained
-    as one batch; their configurations may differ in the range of lambda only. Networks that would add nothing are not trained.
+    The runs of an ensemble, which share one table, share what is chosen for it. Every other table is prepared by itself,
+    because a choice made on one knockoff draw does not treat the members of another draw alike. ``together``: the final
+    networks are trained as one batch; their configurations may differ in the range of lambda only. Networks that would add
+    nothing are not trained.
     """
     tables = distinct(draws)
     streams = [rng.spawn(2) for rng in rngs]
@@ -71,20 +72,20 @@ def score_tables(
         for members, stream, stage in zip(tables, streams, stages, strict=False)
     ]
     for_training = [stream[1] for stream in streams]
-    each = ready * len(draws) if len(tables) == 1 else ready
-    found = [one.without_training() for one in each]
-    left = [k for k, importance in enumerate(found) if importance is None]
-    if left:
+    of_draw = ready * len(draws) if len(tables) == 1 else ready
+    found = [one.without_training() for one in of_draw]
+    to_train = [k for k, importance in enumerate(found) if importance is None]
+    if to_train:
         begin(progress, "training the network")
-    if together and len(left) > 1:
+    if together and len(to_train) > 1:
         for_batch = split_progress(progress, work.preparing * len(tables), work.training * len(draws))[1]
-        distinct_left = ready if len(tables) == 1 else [ready[k] for k in left]
-        runs = _train_together(distinct_left, [each[k] for k in left], [for_training[k] for k in left], for_batch)
+        problems = ready if len(tables) == 1 else [ready[k] for k in to_train]
+        runs = _train_together(problems, [of_draw[k] for k in to_train], [for_training[k] for k in to_train], for_batch)
     else:
-        runs = [_train_alone(each[k], for_training[k], stages[len(tables) + k]) for k in left]
-    for k, run in zip(left, runs, strict=True):
-        found[k] = read(run, each[k])
-    if progress is not None and len(left) < len(draws):
+        runs = [_train_alone(of_draw[k], for_training[k], stages[len(tables) + k]) for k in to_train]
+    for k, run in zip(to_train, runs, strict=True):
+        found[k] = read(run, of_draw[k])
+    if progress is not None and len(to_train) < len(draws):
         progress(1, 1)  # networks that were not trained have reported nothing
     return [importance for importance in found if importance is not None]
 
@@ -104,10 +105,11 @@ def _train_alone(ready: Prepared, rng: np.random.Generator, progress: Progress |
 
 def _train_together(
     ready: Sequence[Prepared],
-    each: Sequence[Prepared],
+    of_draw: Sequence[Prepared],
     rngs: Sequence[np.random.Generator],
     progress: Progress | None,
 ) -> list[TrainingRun]:
+    """``ready``: one for each table, or the one that all draws share; ``of_draw``: one for each draw."""
     shared = len(ready) == 1
     first = ready[0].problem
     return train_batch(
@@ -115,7 +117,7 @@ def _train_together(
         first.target if shared else Target.stacked([one.problem.target for one in ready]),
         config=ready[0].config,
         groups=first.groups,
-        schedules=[one.config.schedule for one in each],
+        schedules=[one.config.schedule for one in of_draw],
         rngs=rngs,
         progress=progress,
     )

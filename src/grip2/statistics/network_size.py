@@ -1,4 +1,4 @@
-"""Sizes of a statistic's network: what was left automatic is filled in, and small networks are trained as one batch."""
+"""Sizes of a statistic's network: fills in automatic ones, and says how many small networks are trained as one batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH_DRAWS = 8
 
 
 def with_automatic_sizes(statistic: Sized, n_rows: int) -> Sized:
-    """A copy with the sizes of its network in numbers; the statistic itself where they are."""
+    """A copy in which automatic sizes of the network are numbers; the statistic itself if none is automatic."""
     sizes = automatic_sizes(n_rows)._asdict()
     chosen = {name: size for name, size in sizes.items() if _is_automatic(getattr(statistic, name, None))}
     if not chosen:

@@ -1,4 +1,4 @@
-"""Which pairs of columns may act together: all products against what is left of the response, by blocked matrix products.
+"""Screens pairs of columns: all their products against the residual of the response, by blocked matrix products.
 
 With the functions Phi of all columns of all members (`SideFunctions`) and a residual r, the covariances of r with all products
 are (Phi * r)' Phi. They are computed block by block and only the largest are kept, so that memory does not grow with the square
@@ -19,24 +19,25 @@ from grip2.units import Layout
 
 # Products of a pair: one for each function of one column and of the other.
 ALL_PRODUCTS = SIDES**2
-# Kinds of products: unordered pairs of functions; products of two different functions are two of one kind.
+# Kinds of products: unordered pairs of functions. Two different functions make two products of one kind.
 _KINDS = [(a, b) for a in range(SIDES) for b in range(a, SIDES)]
 KIND_OF = np.array([[_KINDS.index((min(a, b), max(a, b))) for b in range(SIDES)] for a in range(SIDES)])
 PRODUCTS_OF_KIND = np.array([1 if a == b else 2 for a, b in _KINDS])
 # Columns of a block of the matrix of all products, and rows worked on at a time.
 _BLOCK_COLUMNS, _BLOCK_ROWS = 1024, 8192
-# So many times as many pairs as wanted go into the second round, in which correlations are exact.
+# So many times as many pairs as wanted go into the second round, which compares them by correlation.
 _SECOND_ROUND = 4
-# Multiplications of the first round, and products in all, beyond which steps and Vs are left out of it (then a random part of
-# the rows).
+# Multiplications of the first round, and products in all, beyond which it has lines only, without steps and Vs; if lines alone
+# take more multiplications, it has a random part of the rows.
 _WORK_MAX, _PRODUCTS_MAX = 3e12, 4e8
-_LEAST_VARIANCE = 1e-4
+_LEAST_VARIANCE = 1e-4  # a product of smaller variance is constant
+_SECOND_ROUND_ENTRIES = 20_000_000  # of the functions of the pairs that the second round works on at a time
 
 
 class PairTerms(NamedTuple):
     """Pairs of columns, and the products of each that may act."""
 
-    left: np.ndarray  # (pairs,) column of the table, less than the right one
+    left: np.ndarray  # (pairs,) number of a column of the table, smaller than that of the right one
     right: np.ndarray  # (pairs,)
     functions: np.ndarray  # (pairs, products, 2) functions of the left and of the right column; -1: no product
 
@@ -49,7 +50,7 @@ class PairTerms(NamedTuple):
 
     @property
     def kind(self) -> np.ndarray:
-        """(pairs, products) of the products; 0 where there is none."""
+        """(pairs, products) the kind of each product; 0 where there is none."""
         return np.asarray(
             np.where(self.functions[:, :, 0] >= 0, KIND_OF[self.functions[:, :, 0], self.functions[:, :, 1]], 0)
         )
@@ -58,7 +59,7 @@ class PairTerms(NamedTuple):
         return PairTerms(*(np.concatenate([own, other]) for own, other in zip(self, others, strict=True)))
 
     def without(self, others: PairTerms) -> PairTerms:
-        """Those that are not among the others, whatever their functions."""
+        """The pairs that are not among the others, whatever their functions."""
         known = set(zip(others.left.tolist(), others.right.tolist(), strict=True))
         new = [
             k for k, pair in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)) if pair not in known
@@ -199,7 +200,7 @@ def _best_products(
     here = (starts + used).reshape(-1)
     of_used = side.take(here)
     moments = np.zeros((3, len(left), SIDES * members, SIDES * members))
-    at_once = max(1, 20_000_000 // max(1, _BLOCK_ROWS * SIDES * members))
+    at_once = max(1, _SECOND_ROUND_ENTRIES // max(1, _BLOCK_ROWS * SIDES * members))
     for start in range(0, n, _BLOCK_ROWS):
         some = slice(start, start + _BLOCK_ROWS)
         flat = of_used.evaluate(Z[some, here]).reshape(SIDES, -1, members, len(used))

@@ -1,4 +1,4 @@
-"""The settings of the paper's three experiments (appendix "Training Configuration"), and where it is silent, ours.
+"""The settings of the paper's three experiments (appendix "Training Configuration"), and our choices where it is silent.
 
 ``"synthetic"``: "depth 3 and hidden width 512, trained for 5,000 optimization steps", log10 lambda uniform on [-4, -1],
 a_min = 0.1, "block size M = 25". ``"semireal"``: "We increase the training budget to 10,000 steps. The regularization strength

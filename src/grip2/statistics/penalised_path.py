@@ -1,9 +1,8 @@
 """L1-penalised linear models by likelihood along a path of penalties, and their cross-validation.
 
-Exact up to a tolerance: proximal Newton steps (Friedman, Hastie, Tibshirani 2010), each a weighted lasso
-solved by the coordinate descent of `lasso_cv`, on the columns that the sequential strong rule (Tibshirani et
-al. 2012) lets through; the optimality conditions of all the others are checked after every solution, and a
-column that fails them comes in.
+Exact up to a tolerance. Proximal Newton steps (Friedman, Hastie, Tibshirani 2010), each a weighted lasso solved by the
+coordinate descent of `lasso_cv`, on the columns that the sequential strong rule (Tibshirani et al. 2012) keeps. The optimality
+conditions of all other columns are checked after every solution, and columns that violate them are added.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from grip2.statistics.lasso_cv import (
     table_path,
 )
 
-SMALLEST_WEIGHT = 1e-5  # rows fitted perfectly keep this weight, else the Newton system would be singular
+SMALLEST_WEIGHT = 1e-5  # of a row that is fitted perfectly: with weight 0 the Newton system could be singular
 NEWTON_STEPS_MAX = 50
 # A column outside the working set may exceed its bound by this share before it counts as a violation.
 SLACK = 1e-3
-# Above this many multiply-adds the second derivative is not formed at every step: it is kept until steps get slow.
+# Above this many multiply-adds the second derivative is not formed at every step, but kept for so many steps of a solution.
 EXACT_HESSIAN_BELOW = 3e8
 KEPT_HESSIAN_STEPS = 6
 
@@ -61,7 +60,7 @@ class ResponseLikelihood(Likelihood):
         self.response = response
 
     def constant(self, rows: np.ndarray) -> float:
-        # Next to no prior: it keeps the logarithm of a mean of 0 finite.
+        # A prior close to none keeps the logarithm of a mean of 0 finite.
         return float(self.response.take(np.flatnonzero(rows)).constant_outputs(prior_rows=1e-9)[0])
 
     def mean_loss(self, predictor: np.ndarray, rows: np.ndarray) -> float:
@@ -93,10 +92,10 @@ class PenalisedFit:
 class PenalisedPath:
     """Warm starts down the penalties of ``mean_i loss_i(eta_i) + lambda ||b||_1``.
 
-    ``rows`` masks the rows that are fitted; ``linear_predictor`` covers all of them, so the held-out ones are
-    predicted by the way. Large problems keep one matrix of second derivatives over many steps and penalties, and
-    form it anew when the steps get slow; where all rows weigh alike at the start it may be given, as ``start_gram``. Where
-    more columns are at work than a Gram matrix may have (`gram_fits`), the steps have that of the acting ones only.
+    ``rows`` masks the rows that are fitted; ``linear_predictor`` is that of all rows, so it also predicts the held-out ones.
+    Large problems keep one matrix of second derivatives over many steps and penalties, and form it anew if a solution takes many
+    steps. If all rows have the same weight at the start, it may be given as ``start_gram``. If the working set has more columns
+    than a Gram matrix may have (`gram_fits`), the steps use that of the acting columns only.
     """
 
     def __init__(
@@ -145,7 +144,7 @@ class PenalisedPath:
         b, b0 = self.coefficients[columns], self.intercept
         value = self._objective(self.linear_predictor, b, lambda_)
         kept = gram_fits(self.Z.shape[1]) and part.size * len(b) > EXACT_HESSIAN_BELOW
-        # Steps with an old second derivative gain less than is left; so look closer before stopping.
+        # Steps with an old second derivative gain less than could be gained, so the tolerance is smaller.
         tolerance = 0.1 * self.tolerance if kept else self.tolerance
         for count in range(1, NEWTON_STEPS_MAX + 1):
             weight, gram = self._second_derivative(part, columns, kept, renew=count % KEPT_HESSIAN_STEPS == 0)
@@ -210,7 +209,7 @@ class PenalisedPath:
             return b, response_mean
         centred, lambdas = response - response_mean, np.array([lambda_])
         if gram is None:
-            # Rows times the roots of their weights make it a plain lasso, whose sum is over all rows.
+            # With rows multiplied by the roots of their weights it is an unweighted lasso, whose mean is over all rows.
             root = np.sqrt(weight * len(weight) / self.n)
             table = np.subtract(part, mean, order="F")
             table *= root[:, None]

@@ -1,4 +1,4 @@
-"""The floor of every comparison: a statistic that does not look at the data."""
+"""Random scores: a statistic that does not look at the data, the floor of every comparison."""
 
 from __future__ import annotations
 

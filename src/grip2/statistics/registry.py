@@ -1,4 +1,4 @@
-"""Statistics by name: the one list from which the package, the command line, the figures and the contract tests take theirs."""
+"""All statistics by name: the only such list, used by the package, the command line, the figures and the contract tests."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ STATISTICS = Registry(
     ],
 )  # fmt: skip
 
-# Public statistics that hold another one, so that a name alone does not make them.
+# Public statistics that wrap a model and so cannot be made from a name alone.
 WRAPPERS = {"Ensemble": f"{_HERE}.ensemble", "FromEstimator": f"{_HERE}.from_estimator"}

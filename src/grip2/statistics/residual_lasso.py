@@ -1,7 +1,7 @@
-"""Cross-validated lassos of what a model leaves of a response, and the model moved along what they fit.
+"""Cross-validated lassos of the residuals of a model, and a step of the model along what they fit.
 
 For responses that are modelled by outputs on another scale (logits, logarithms of counts) this is one Newton step: lassos of the
-working residual on some columns, then a step along the fitted residuals whose length is chosen by the loss.
+working residuals on some columns, then a step along the fitted residuals whose length is chosen by the loss.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAST_CURVATURE = 1e-3
 
 
 class ResidualFit(NamedTuple):
-    """One lasso for each output."""
+    """Lassos of residuals, one for each output."""
 
     strength: np.ndarray  # (columns,) norm of the coefficients of a column's functions, summed over outputs
     fitted: np.ndarray  # (rows, outputs); zero where cross-validation finds nothing
@@ -36,7 +36,7 @@ def fit_residuals(
     """
     strength, explained, fitted = np.zeros(B.shape[1] // functions), 0.0, np.zeros_like(residuals)
     penalties: list[float] = []
-    if len(fit_rows) < 2:  # nothing to validate on
+    if len(fit_rows) < 2:  # too few rows to cross-validate
         return ResidualFit(strength, fitted, explained, ())
     of_rows = B if len(fit_rows) == len(B) else B[fit_rows]
     total = max(float(residuals[fit_rows].var(axis=0).sum()), np.finfo(float).tiny)
@@ -51,8 +51,8 @@ def fit_residuals(
 
 
 def moved(response: Response, outputs: np.ndarray, fitted: np.ndarray, fit_rows: np.ndarray) -> np.ndarray:
-    """Outputs after a step along the fitted residuals, whose length has the least loss on the given rows."""
-    # One Newton step where all rows are alike; the length then is about 1.
+    """Outputs after a step along the fitted residuals, of the length that has the least loss on the given rows."""
+    # A Newton step with the mean curvature of the rows: if all rows have the same, the best length is about 1.
     direction = fitted / np.maximum(response.curvature(outputs).mean(axis=0), LEAST_CURVATURE)
     judged = response.take(fit_rows)
 

@@ -24,7 +24,7 @@ from grip2.units import Layout
 if TYPE_CHECKING:
     from grip2.statistics.effect_sums import WholeTable
 
-# Shares of the time that a stage takes, of the fit to the rows kept and of that to all rows.
+# Shares of the time, for the progress bar: the fit to the rows kept, and that to all rows.
 _WORK = (1_000, 2_000)
 
 
@@ -33,19 +33,21 @@ class StageFit:
     """What a stage found, and what it leaves to the next one."""
 
     importance: np.ndarray  # (members, units)
-    response: Response  # what is left: the standardised residual, or y itself where models are chained by logits
-    logits: np.ndarray | None  # (rows, outputs) the stage's prediction, where models are chained by logits
+    response: Response  # for the next stage: the standardised residual, or y itself if that stage adds to `logits`
+    logits: (
+        np.ndarray | None
+    )  # (rows, outputs) the stage's prediction, to which the next stage adds; None: a residual is left
     scale: float  # deviation of the residual, where that of y is 1
-    unit_weights: np.ndarray  # (units,) from 0 to 1: how sure it is that a unit acts
+    unit_weights: np.ndarray  # (units,) from 0 to 1: how sure the stage is that a unit acts
     penalties: tuple[float, ...] = ()
     held_out_share: float = 0.0  # of the variance or deviance of y
     notes: tuple[str, ...] = ()  # what a reader should know of this fit
-    # What it leaves of other rows, standardised in the same way; where the rows that it was given are a sample of a table.
+    # The same fit at other rows, whose residual is standardised in the same way; for a table that is read block by block.
     at_rows: Callable[[np.ndarray, Response], StageFit] | None = None
 
     @property
     def outputs(self) -> np.ndarray:
-        """The prediction of a stage that is chained by its outputs."""
+        """The logits of a stage that has them."""
         assert self.logits is not None
         return self.logits
 
@@ -62,7 +64,7 @@ class Stage(ABC):
         return False
 
     def streamed(self, whole: WholeTable) -> Stage:
-        """The stage for one draw of a table of which it is given some rows, and sums over the whole on request."""
+        """The stage for one knockoff draw of a table that is read block by block; ``whole`` computes sums over all rows."""
         raise Grip2Error(
             f"{type(self).__name__}: this stage needs all rows in memory at once. Use EffectPosterior(), which reads a table "
             "block by block."
@@ -81,7 +83,7 @@ class Stage(ABC):
     ) -> StageFit:
         """Fit to the standardised columns ``Z`` (rows, members p) of all members.
 
-        ``fit_rows``: the numbers of the rows to fit on, all by default. What is left is that of all rows.
+        ``fit_rows``: the numbers of the rows to fit on, all by default. Residual and logits are those of all rows.
         ``progress`` need not be called.
         """
 
@@ -102,13 +104,13 @@ def fit_with_held_out_share(
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> tuple[StageFit, StageFit]:
-    """The stage fitted to the rows ``kept`` only, and to all rows; both with the share of the former on ``held_out``."""
+    """The stage fitted to the rows ``kept`` only, and to all rows; both with the share of the former fit on ``held_out``."""
     begin(progress, "fitting the first stage")
     of_rehearsal, of_whole = split_progress(progress, *_WORK)
     rehearsal = stage.fit_stage(Z, layout, response, rng=rng, fit_rows=kept, progress=of_rehearsal)
     whole = stage.fit_stage(Z, layout, response, rng=rng, progress=of_whole)
     if progress is not None:
-        progress(1, 1)  # a stage need not report
+        progress(1, 1)  # a stage need not call it
     share = held_out_share(rehearsal, response, kept, held_out)
     return replace(rehearsal, held_out_share=share), replace(whole, held_out_share=share)
 
@@ -125,10 +127,10 @@ def held_out_share(fit: StageFit, response: Response, kept: np.ndarray, held_out
 
 
 def combined_importance(parts: Sequence[tuple[np.ndarray, float]]) -> np.ndarray:
-    """(members, units) importances of several models, each with its held-out share, in units of that share."""
+    """(members, units) the sum of the importances of several models, in units of the share that each explains."""
     total = np.zeros_like(parts[0][0], dtype=float)
     if not any(share > 0 for _, share in parts):
-        parts = [(importance, 1.0) for importance, _ in parts]  # nothing predicts: all count alike
+        parts = [(importance, 1.0) for importance, _ in parts]  # no model predicts anything: all count alike
     for importance, share in parts:
         size = float(np.abs(contrast(importance)).sum())
         if size > 0:

@@ -45,16 +45,16 @@ TARGETS = (RESIDUAL, RESPONSE)
 # If the first stage's held-out share is below this, the network is trained on the response: subtracting what the
 # stage fitted would only add noise.
 LEAST_SHARE = 0.01
-# A network that adds less than this part of the first stage's held-out share would move importances by as little: it is not
-# trained.
+# A network is not trained if it adds less than this part of the first stage's held-out share: importances would hardly change.
 NEGLIGIBLE = 0.02
-# Nor is one that adds less than two standard errors: a share r on k held-out rows has one of about 2 sqrt(r / k), so that it
-# must be above 16 / k. Networks that few rows flatter cost more power than they give (docs/calibration-study.md).
+# Nor is it trained if it adds less than two standard errors. A share r on k held-out rows has a standard error of about
+# 2 sqrt(r / k), so it must be above 16 / k. Networks that look useful by chance, on few rows, cost more power than they give
+# (docs/calibration-study.md).
 LEAST_ROWS_WORTH = 16.0
 # A first stage that predicts nothing on k held-out rows counts as if it explained 1 / k: it may still rank features.
 FIRST_ROWS_WORTH = 1.0
 
-# The first stage takes about as long as so many steps of the network, for the progress bar.
+# Steps of the network that take about as long as the first stage, for the progress bar.
 FIRST_STAGE_STEPS = 8_000
 
 NETWORK_EXPLAINS = {
@@ -91,7 +91,7 @@ class Staged(BatchedStatistic):
 
     @property
     def streams(self) -> bool:
-        """Where its first stage does."""
+        """If its first stage does."""
         return self.first.streams
 
     def streamed(self, whole: WholeTable) -> Staged:
@@ -112,6 +112,11 @@ class Staged(BatchedStatistic):
         self._check_settings()
         return self.network.draws_together(n_rows, layout)
 
+    @property
+    def _choosing_steps(self) -> int:
+        """Steps of the network that its rehearsals take, for the progress bar."""
+        return self.network.range_steps(judged=True) * (2 if self.target == "auto" else 1)
+
     def _check_settings(self) -> None:
         if not isinstance(self.first, Stage):
             raise Grip2Error(
@@ -130,8 +135,7 @@ class Staged(BatchedStatistic):
         rngs: Sequence[np.random.Generator],
         progress: Progress | None,
     ) -> list[Importance]:
-        network = self.network
-        choosing = network.range_steps(judged=True) * (2 if self.target == "auto" else 1)
+        network, choosing = self.network, self._choosing_steps
 
         def prepare(Z: np.ndarray, layout: Layout, rng: np.random.Generator, part: Progress | None) -> _PreparedStages:
             for_choice, for_block = split_progress(part, FIRST_STAGE_STEPS + choosing, network.blocks.pilot_steps)
@@ -167,7 +171,7 @@ class _Choice:
     """What the network learns from one table, and what the stages explain."""
 
     stage: StageFit
-    target: str
+    target: str  # one of TARGETS
     learned: _Learned
     rehearsal: Rehearsal
     losses: Mapping[str, float]  # held-out loss of each target that was considered
@@ -175,20 +179,20 @@ class _Choice:
 
     @property
     def first_share(self) -> float:
-        """Of the response, what the first stage explains on held-out rows, or what it counts for."""
+        """Share of the response that the first stage explains on held-out rows, with its lower bound."""
         return max(self.stage.held_out_share, FIRST_ROWS_WORTH / self.n_held_out)
 
     @property
     def network_share(self) -> float:
-        """Of the response; a network on the residual is measured in what the first stage leaves."""
+        """Share of the response that the network explains; that of the residual is less by what the first stage explains."""
         left = 1.0 - self.stage.held_out_share if self.target == RESIDUAL else 1.0
         return self.rehearsal.share * left
 
     @property
     def network_adds(self) -> bool:
-        """Is what the network explains beyond the first stage more than chance, and more than next to nothing?
+        """Does the network explain more beyond the first stage than chance would, and more than next to nothing?
 
-        Where the first stage predicts nothing, anything is.
+        If the first stage predicts nothing, any positive share is enough.
         """
         before = self.stage.held_out_share
         added = self.network_share if self.target == RESIDUAL else self.network_share - before
@@ -200,7 +204,7 @@ class _Choice:
 class _PreparedStages(Prepared):
     first: Stage
     choice: _Choice
-    whole: WholeTable | None  # where the rows of the problem are a sample of a table
+    whole: WholeTable | None  # the table of which the rows of the problem are a sample, if they are
 
     def feed(self, rng: np.random.Generator) -> Feed | None:
         at_rows = self.choice.stage.at_rows
@@ -237,7 +241,7 @@ def _learned(Z: np.ndarray, layout: Layout, response: Response, stage: StageFit,
     of_columns = layout.to_columns(factors).astype(Z.dtype)
     logits = None
     if stage.logits is not None:
-        # Shares of classes are known, as in what the first stage leaves: the network is credited with neither.
+        # The shares of classes are given as known logits, as they are for the residual: the network gets no credit for them.
         logits = np.tile(response.constant_outputs(), (len(response), 1))
     return _Learned(NetworkProblem(Z * of_columns, layout, response, logits), 1.0, factors)
 
@@ -250,15 +254,11 @@ def _choose(
     rng: np.random.Generator,
     progress: Progress | None,
 ) -> _Choice:
-    """The first stage on all rows; what the network learns is decided by rehearsals of both stages with rows held out."""
+    """Fit the first stage to all rows; rehearsals of both stages with rows held out decide what the network learns."""
     network = statistic.network
     for_rehearsals = stream(rng, "rehearsals")
     kept, held_out = split_rows(len(Z), stream(rng, "held-out rows"))
-    for_first, for_network = split_progress(
-        progress,
-        FIRST_STAGE_STEPS,
-        network.range_steps(judged=True) * (2 if statistic.target == "auto" else 1),
-    )
+    for_first, for_network = split_progress(progress, FIRST_STAGE_STEPS, statistic._choosing_steps)
     before, stage = fit_with_held_out_share(
         statistic.first, Z, layout, response, kept=np.sort(kept), held_out=held_out, rng=rng, progress=for_first
     )
@@ -269,11 +269,11 @@ def _choose(
 
     def rehearsed(candidate: str, part: Progress | None) -> tuple[Rehearsal, float]:
         learned = _learned(Z, layout, response, before, candidate)
-        alike = copy.deepcopy(for_rehearsals)  # the same start and batches: less chance in the comparison
-        found = network.rehearse(learned.problem, rng=alike, held_out=held_out, judged=True, progress=part)
+        same = copy.deepcopy(for_rehearsals)  # the same starting weights and batches: less chance in the comparison
+        found = network.rehearse(learned.problem, rng=same, held_out=held_out, judged=True, progress=part)
         return found, found.useful_loss * learned.scale**2
 
-    # Each may hold a copy of the table.
+    # Each may hold a copy of the table: large ones run one after the other.
     at_once = len(candidates) if Z.size < ONE_THREAD_BELOW else 1
     with ThreadPoolExecutor(at_once) as pool:
         results = pool.map(rehearsed, candidates, parallel_progress(for_network, len(candidates)))

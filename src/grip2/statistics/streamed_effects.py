@@ -2,7 +2,7 @@
 
 Basis functions and pairs are chosen on the rows that are given, a random sample of the table (`grip2.streaming`). The sums of
 products of all rows come from a pass over the table. From there on everything is as for a table in memory, because the chains
-work on moments alone. Labels of classes are taken for measurements, as those of all long tables.
+work on moments alone. Labels of classes are modelled as measurements, as in all long tables.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class StreamedEffects(EffectPosterior):
         fit_rows: np.ndarray | None = None,
         progress: Progress | None = None,
     ) -> StageFit:
-        """Fit to all rows of the table, of which ``Z`` and ``response`` are some, but not to its rows that are no ``fit_rows``.
+        """Fit to all rows of the table, of which ``Z`` and ``response`` are a sample.
 
-        What is left is that of the rows of ``Z``.
+        With ``fit_rows``, the other rows of ``Z`` are left out. The residual is that of the rows of ``Z``.
         """
         self._check_settings()
         rng = stream(rng, "posterior")
@@ -92,17 +92,17 @@ class StreamedEffects(EffectPosterior):
 
 
 def _stage_fit(found: Posterior, Z: np.ndarray, response: Response, fit_rows: np.ndarray | None) -> StageFit:
-    """What the posterior says of the rows of ``Z``, and of any others."""
+    """The posterior as the fit of a stage: its predictions of the rows of ``Z``, and of other rows on request."""
     every = range(len(found.draws))
     probability = np.asarray(np.sum([found.probability(k) for k in every], axis=0))
-    told = agreement(np.max([found.disagreement(k) for k in every], axis=0))
+    notes = agreement(np.max([found.disagreement(k) for k in every], axis=0))
     left, logits = response, None
     if response.leaves_residual:
         left = Measurement.residual(_residual(found, Z, response), fit_rows)
     else:
         logits = _outputs(found, Z, response)
     scale = left.scale if isinstance(left, Measurement) else 1.0
-    fit = StageFit(probability, left, logits, scale, unit_weights(probability), notes=told)
+    fit = StageFit(probability, left, logits, scale, unit_weights(probability), notes=notes)
 
     def at_rows(Z: np.ndarray, response: Response) -> StageFit:
         if not isinstance(left, Measurement):

@@ -1,8 +1,8 @@
-"""Where rows come from: a table as numbered blocks of rows, which are the same for every reader.
+"""A table as numbered blocks of rows, which are the same for every reader.
 
-Block k holds the rows ``k BLOCK_ROWS`` to ``(k + 1) BLOCK_ROWS``, however a file is divided. Some consecutive blocks are a span,
-the unit of work: sums are taken within spans and then over spans in their order, so that they round alike for one thread, for
-several, and for the workers of a cluster.
+Block k holds the rows ``k BLOCK_ROWS`` to ``(k + 1) BLOCK_ROWS``, however a file is divided. A span is some consecutive blocks,
+the unit of work: sums are taken within spans and then over spans in their order, so that they round alike with one thread, with
+several, and with the workers of a cluster.
 """
 
 from __future__ import annotations

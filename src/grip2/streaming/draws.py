@@ -29,7 +29,7 @@ def stream_importances(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Drawn:
-    """One draw for each generator; neither the workers of ``executor`` nor their number change the numbers."""
+    """One draw for each generator; results depend neither on the workers of ``executor`` nor on their number."""
     sampler.s_for(copies)  # solved and factorised once, not in every worker
     return Drawn(
         [

@@ -1,4 +1,4 @@
-"""Fitting a sampler to a long table: to its sample, and then to the covariance of the scores of all rows."""
+"""Refines a sampler that was fitted to the sample of a long table: its covariance becomes that of the scores of all rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def refine(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Take the covariance of a sampler that is fitted to the sample from all rows, if it can be and no value is missing."""
+    """Take the sampler's covariance from all rows, if the sampler can and no value is missing."""
     if sampler.refines and table.complete:
         # fit takes no generator: the key is the same in every fit.
         work = _Scores(sampler, BlockKey.of(generator_from(0)))

@@ -1,4 +1,4 @@
-"""Random numbers of a block of rows: they follow from a key and the block's number alone, whoever draws them, and when."""
+"""Random numbers of a block of rows: they depend on a key and the block's number only, not on who draws them, or when."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from grip2._random import LIBRARY_KEY, stream
 
-# The number of the block that the sampled rows form: no block of a table has it.
+# The sampled rows are a block of their own with this number, which no block of a table has.
 SAMPLE = 2**32 - 1
 
 
@@ -20,7 +20,7 @@ class BlockKey:
 
     @classmethod
     def of(cls, rng: np.random.Generator) -> BlockKey:
-        """A key of its own; ``rng`` advances."""
+        """A new key from ``rng``, which advances."""
         return cls(tuple(int(word) for word in stream(rng, "blocks of rows").integers(2**32, size=4)))
 
     def generator(self, block: int) -> np.random.Generator:

@@ -1,7 +1,8 @@
 """A long table: blocks of rows, the response of all rows, and a random sample of rows that is held in memory.
 
-What needs a table in memory is decided on the sample: the choice and the fit of the sampler, basis functions, which pairs enter
-the model of effects, the network, and the description of what was found. Sums and correlations are those of all rows.
+Whatever needs a table in memory uses the sample: the choice and the fit of the sampler, basis functions, which pairs enter the
+model of effects, the rehearsals of the network, and the description of the selection. Sums and correlations are those of all
+rows.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from grip2.facts import StreamFacts
 from grip2.responses import Response
 from grip2.streaming.blocks import Block, RowBlocks
 
-# Rows from which on a table in memory is read block by block too, and rows of the sample.
+# A table in memory with so many rows or more is read block by block too.
 LONG_ROWS = 200_000
+# Rows of the sample. That of a wide table is shorter: at most so many entries, but at least so many rows.
 SAMPLE_ROWS = 100_000
-# Fewer of wide tables: so many entries at most, but so many rows at least.
 SAMPLE_ENTRIES, FEWEST_ROWS = 40_000_000, 20_000
 
 
@@ -33,17 +34,17 @@ def sampled_rows(n_rows: int, n_columns: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LongTable:
-    """Rows of the sample are a block of their own, and no part of the blocks that they come from."""
+    """A table as blocks of rows. Rows of the sample form a block of their own and are left out of the blocks they come from."""
 
     source: RowBlocks
     rows: np.ndarray  # numbers of the rows of the sample, ascending
     sample: np.ndarray  # (sample, columns) these rows
     response: Response  # of all rows
-    complete: bool  # no value is missing
-    kind: str = "memory"  # or "file" or "folder": where it lies
+    complete: bool  # True: no value is missing
+    kind: str = "memory"  # where the table is: "memory", "file" or "folder"
 
     def facts(self) -> StreamFacts:
-        """For the result."""
+        """The record that a result holds of it."""
         return StreamFacts(self.kind, len(self), len(self.rows), self.source.block_rows)
 
     def __len__(self) -> int:
@@ -51,7 +52,7 @@ class LongTable:
 
 
 def without_rows(block: Block, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a block that are not among those numbered, and their numbers."""
+    """The rows of a block whose numbers are not among ``rows``, and their numbers."""
     first, last = np.searchsorted(rows, [block.rows.start, block.rows.stop])
     numbers = np.arange(block.rows.start, block.rows.stop)
     if first == last:

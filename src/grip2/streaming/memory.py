@@ -1,4 +1,4 @@
-"""Whether a table in Parquet files is read block by block: if it would need more than a quarter of the memory that is free."""
+"""Decides whether a table in Parquet files is read block by block: if it would take more than a quarter of the free memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BYTES = 8  # of a number
 
 
 def streams(path: Path, word: str) -> bool:
-    """By the word of the user: "always", "never", or "auto", which goes by the size of the table. Folders are always streamed."""
+    """Is it read block by block? ``word``: "always", "never", or "auto", by the size of the table; folders always are."""
     if word not in (AUTO, ALWAYS, NEVER):
         choices = (AUTO, ALWAYS, NEVER)
         raise Grip2Error(
@@ -33,7 +33,7 @@ def streams(path: Path, word: str) -> bool:
 
 
 def memory_available() -> float:
-    """Bytes that this machine could give to a process now; all of its memory where the system does not tell."""
+    """Bytes of memory that are free now; all memory of the machine if the system does not report it."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))

@@ -1,4 +1,4 @@
-"""Tables beyond memory for a selector: what it can do with them, and what it must refuse."""
+"""Checks what a selector can do with a table that is read block by block, and refuses the rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grip2.streaming.read import StreamedTable
 def long_table_of_stream(
     table: StreamedTable, response: Response, y: Any, clusters: Any, statistic: Statistic, sampler: KnockoffSampler
 ) -> LongTable:
-    """The blocks of the table; raises where the selection that is asked for needs all rows in memory."""
+    """The table as blocks of rows; raises if the selection that is asked for needs all rows in memory."""
     why = ""
     if y is not None or clusters is not None:
         why = "the target is named when it is opened, and rows cannot be clustered: write fit(table), without y and clusters"

@@ -30,7 +30,7 @@ class Part:
 
 @dataclass(frozen=True)
 class ParquetTable:
-    """What the metadata of Parquet files say; nothing of the rows has been read."""
+    """The metadata of Parquet files; no rows have been read."""
 
     path: Path
     parts: tuple[Part, ...]
@@ -49,7 +49,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def open_parquet(path: Path) -> ParquetTable:
-    """Of a file, or of a folder; names and types of columns must be the same in all of its files."""
+    """The metadata of a file, or of a folder, in whose files names and types of columns must be the same."""
     path = Path(path)
     files = _files(path)
     parts: list[Part] = []
@@ -117,11 +117,11 @@ class ParquetBlocks(RowBlocks):
 
 
 def batches(parts: Sequence[Part], columns: Sequence[str], start: int, stop: int) -> Iterator[pa.RecordBatch]:
-    """The rows from ``start`` to ``stop`` in batches of at most some thousand."""
+    """The rows from ``start`` to ``stop`` in batches of at most ``_BATCH_ROWS``."""
     for part in parts:
         if part.stop <= start or part.start >= stop:
             continue
-        # Neither mapped nor read ahead: both would let memory grow with the size of a row group.
+        # Neither mapped into memory nor read ahead: both take memory that grows with the size of a row group.
         with pa.parquet.ParquetFile(part.path, buffer_size=2**20, pre_buffer=False) as file:
             at = part.start
             for batch in file.iter_batches(
@@ -144,7 +144,6 @@ def numbers_of(column: pa.Array) -> np.ndarray:
     """A column of numbers or truth values; NaN where one is missing."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if column.null_count:
-        column = column.cast(pa.float64()) if not pa.types.is_floating(column.type) else column
-        return np.asarray(column.to_numpy(zero_copy_only=False))
+    if column.null_count and not pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
     return np.asarray(column.to_numpy(zero_copy_only=False))

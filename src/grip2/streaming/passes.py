@@ -1,4 +1,4 @@
-"""A pass over a table: every span of it turned into sums, by threads or by the workers of a cluster, added up in fixed order."""
+"""A pass over a table: threads or the workers of a cluster turn every span into sums, which are added up in fixed order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AHEAD = 32
 
 
 class Sums(Protocol):
-    """What is found in some rows, to which what is found in the rows after them can be added."""
+    """What a pass finds in some rows; what it finds in later rows can be added."""
 
     def add(self, later: Self) -> None: ...
 
@@ -30,10 +30,10 @@ Found_co = TypeVar("Found_co", bound=Sums, covariant=True)
 
 
 class Work(Protocol[Found_co]):
-    """What a pass does."""
+    """What a pass does with every span."""
 
     def for_span(self, span: Span) -> Callable[[RowBlocks, Span], Found_co]:
-        """With what the work on one span needs and no more: workers of a cluster are sent it."""
+        """The work on one span, with nothing but what that needs: it is sent to the workers of a cluster."""
 
 
 def run_pass(
@@ -43,7 +43,7 @@ def run_pass(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Found:
-    """The sums of all spans. ``executor``: workers that can be sent ``work`` and the source; without, threads of this process."""
+    """The sums of all spans. ``executor``: workers, to which ``work`` and the source are sent; None: threads of this process."""
     if executor is not None and source.readable_elsewhere:
         return _reduced(source, work, executor, _AHEAD, progress)
     with one_blas_thread(), ThreadPoolExecutor(max(1, min(len(source.spans), cpu_count()))) as threads:
@@ -57,7 +57,7 @@ def _reduced(
     ahead: int,
     progress: Progress | None,
 ) -> Found:
-    """At most ``ahead`` spans are under way, so that few of their sums wait in memory."""
+    """The sums of all spans, added in their order. At most ``ahead`` spans are in work, so that few sums wait in memory."""
     spans = source.spans
     waiting: deque[Future[Found]] = deque()
     total: Found | None = None
@@ -72,11 +72,10 @@ def _reduced(
             with stopping.at_once():
                 try:
                     found = waiting.popleft().result()
-                except CancelledError:  # nobody is left to ask again
+                except CancelledError:  # there are no workers any more
                     raise
                 except Exception:
-                    # Sums may be lost with the worker that holds them, while they are fetched. A fault of the work itself
-                    # comes again.
+                    # The sums may have been lost with the worker that held them. An error of the work itself will occur again.
                     found = submitted(span).result()
             if total is None:
                 total = found
@@ -94,6 +93,6 @@ def _reduced(
 
 
 def _alone(work: Callable[[RowBlocks, Span], Found], source: RowBlocks, span: Span) -> Found:
-    """On one thread of the linear algebra library: products of matrices then round alike everywhere."""
+    """The work on a span with one thread of the linear algebra library: matrix products then round alike everywhere."""
     with one_blas_thread():
         return work(source, span)

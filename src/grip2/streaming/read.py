@@ -1,6 +1,6 @@
-"""A table in Parquet files, made ready to be read block by block: roles from a sample of rows, facts from all of them.
+"""Prepares a table in Parquet files to be read block by block: roles come from a sample of rows, checks cover all rows.
 
-Columns must be numbers or truth values: levels and dates of all rows cannot be known from a sample of them.
+Columns must be numbers or truth values, because levels and dates of all rows cannot be known from a sample.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ IN_MEMORY = "read it in memory: --stream never"
 
 @dataclass(frozen=True, eq=False)
 class StreamedTable:
-    """A table that is read block by block, with its target; what `KnockoffSelector.fit` takes in the place of X and y."""
+    """A table that is read block by block, with its target; `KnockoffSelector.fit` takes it in place of X and y."""
 
     source: ParquetBlocks
     rows: np.ndarray  # numbers of the rows of the sample
     table: PreparedTable  # these rows
     y: np.ndarray  # of all rows
-    complete: bool  # no value is missing in any row
+    complete: bool  # True: no value is missing in any row
     kind: str  # "file" or "folder"
     notices: tuple[str, ...] = ()
 
@@ -51,7 +51,7 @@ class StreamedTable:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What the first pass has found: enough to decide which columns form which units."""
+    """The result of the first pass: enough to decide which columns form which units."""
 
     parquet: ParquetTable
     rows: np.ndarray
@@ -66,7 +66,7 @@ class Looked:
         return (read, *self.examined.notices)
 
     def streamed(self, table: PreparedTable) -> StreamedTable:
-        """With the units of a table of the sample that has been assembled."""
+        """The table for a selector; ``table``: the sample, assembled with its units."""
         used = [variable.name for variable in table.variables if variable.columns]
         places = [self.features.columns.get_loc(name) for name in used]
         source = ParquetBlocks(self.parquet.parts, used, table.X.dtype)
@@ -100,7 +100,7 @@ def look_through(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Looked:
-    """The first pass; raises where the table cannot be used, with all its problems."""
+    """The first pass; raises with all problems if the table cannot be used."""
     parquet, who, roles = open_parquet(path), str(path), dict(roles or {})
     names = parquet.schema.names
     unknown = [name for name in (target, *roles) if name not in names]
@@ -130,7 +130,7 @@ def _examined(
     target: str,
     missing: str,
 ) -> Looked:
-    """The roles of the columns of the sample; problems that only all rows show are added to those of the sample."""
+    """The roles of the columns, from the sample; raises with its problems and those that only all rows show."""
     who = str(parquet.path)
     own = {name: role for name, role in roles.items() if name in sample.columns}
     own |= {name: str(Role.IDENTIFIER) for name in sample.columns if _counts_rows(sample[name].to_numpy(), rows)}
@@ -166,7 +166,7 @@ def _sample_of(scanned: Scanned, parquet: ParquetTable, features: list[str]) -> 
 
 
 def _refused(parquet: ParquetTable, target: str, roles: Mapping[str, str], missing: str) -> list[Problem]:
-    """What stands in the way of reading the files block by block, as far as their types and the user's words tell."""
+    """Problems with reading the files block by block that follow from column types and the user's settings."""
     problems = []
     for field in parquet.schema:
         asked = roles.get(field.name)
@@ -190,7 +190,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _counts_rows(values: np.ndarray, rows: np.ndarray) -> bool:
-    """A saved index: the number of every row, from 0 or 1."""
+    """Are they a saved index: the number of every row, from 0 or 1?"""
     return bool(
         values[0] - rows[0] in (0, 1) and np.array_equal(values - rows, np.full(len(rows), values[0] - rows[0]))
     )

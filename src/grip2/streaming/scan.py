@@ -1,4 +1,4 @@
-"""The first pass over Parquet files: what cannot be told from a sample of rows, and the sample itself."""
+"""The first pass over Parquet files: facts that a sample of rows cannot show, and the sample itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grip2.streaming.blocks import RowBlocks, Span
 
 @dataclass(eq=False)
 class Scanned:
-    """What the columns of some rows hold, the rows among them that belong to the sample, and a key of every row."""
+    """Facts about the columns in some rows, the rows among these that belong to the sample, and a key of every row."""
 
     missing: np.ndarray  # (columns,) rows without a value
     infinite: np.ndarray  # (columns,) rows with an infinite one

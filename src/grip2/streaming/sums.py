@@ -1,4 +1,4 @@
-"""The sums of the model of effects over all rows of a long table: knockoffs are drawn for every block, used, and forgotten."""
+"""The sums of the model of effects over all rows of a long table: knockoffs are drawn for every block and not stored."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from grip2.streaming.keys import SAMPLE, BlockKey
 from grip2.streaming.long_table import LongTable, without_rows
 from grip2.streaming.passes import run_pass
 
-_MIXED_BLOCKS = 2  # whose rows are mixed before a network is trained on them
-_ROWS_AT_A_TIME = 16_384  # of a block, so that little memory is needed beside it
+_MIXED_BLOCKS = 2  # blocks whose rows are mixed before a network is trained on them
+_ROWS_AT_A_TIME = 16_384  # rows of a block that are worked on together: little memory is needed beside the block
 
 
 def tables_of(X: np.ndarray, sampler: KnockoffSampler, copies: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
@@ -70,7 +70,7 @@ class MembersOfBlocks:
 
 @dataclass(frozen=True, eq=False)
 class AllRows:
-    """What a statistic may ask of all rows of one draw (`grip2.statistics.effect_sums.WholeTable`)."""
+    """All rows of a table, for one draw of knockoffs; a `grip2.statistics.effect_sums.WholeTable`."""
 
     table: LongTable
     tables: tuple[np.ndarray, ...]  # the sample and its copies

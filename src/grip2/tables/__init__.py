@@ -1,4 +1,4 @@
-"""Tables as they come: read from a file, every column given a role, turned into the numbers that samplers and statistics take."""
+"""Reads tables: from files and data frames, with a role for every column, to the numbers that samplers and statistics take."""
 
 from grip2.tables.prepare import examine, prepare
 from grip2.tables.records import PreparedTable, Problem, Role, TableError, Variable

@@ -1,4 +1,4 @@
-"""What a user passes to ``fit``, checked as scikit-learn demands and prepared: a table, its target, clusters of its rows."""
+"""Checks what a user passes to ``fit``, as scikit-learn demands, and prepares it: a table, its target, clusters of its rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CheckedInput:
     table: PreparedTable
     y: np.ndarray
     clusters: Any = None
-    notices: tuple[str, ...] = ()  # changes that the user has not been told of
+    notices: tuple[str, ...] = ()  # changes of which the user has not been warned yet
 
 
 def checked_input(
@@ -49,7 +49,7 @@ def checked_input(
 ) -> CheckedInput:
     """Check and prepare; sets ``n_features_in_`` and ``feature_names_in_`` of the estimator.
 
-    A table that is prepared already is taken as it is.
+    A table that has been prepared already is used as it is.
     """
     try:
         if isinstance(X, PreparedTable):
@@ -77,9 +77,9 @@ def refuse_undrawn(table: PreparedTable, sampler: str, who: str) -> None:
     """Refuse a table with missing values for a sampler that cannot draw them."""
     if not table.has_missing:
         return
-    gone = [variable for variable in table.variables if np.isnan(table.X[:, variable.columns[:1]]).any()]
-    listed = ", ".join(f"{variable.name} ({variable.n_missing})" for variable in gone[:10])
-    more = f" and {len(gone) - 10} more columns" if len(gone) > 10 else ""
+    incomplete = [variable for variable in table.variables if np.isnan(table.X[:, variable.columns[:1]]).any()]
+    listed = ", ".join(f"{variable.name} ({variable.n_missing})" for variable in incomplete[:10])
+    more = f" and {len(incomplete) - 10} more columns" if len(incomplete) > 10 else ""
     raise Grip2Error(
         f"{who}: X contains NaN: missing values in {listed}{more}, which {sampler} cannot draw. Use a sampler that can, such as "
         "CopulaKnockoffs, or have them filled: missing='indicator' or 'median' (--missing median)."
@@ -90,7 +90,7 @@ def _checked_table(estimator: BaseEstimator, X: Any) -> Any:
     fields = getattr(getattr(X, "dtype", None), "names", None)
     if fields:
         X = pd.DataFrame({name: X[name] for name in fields})
-    column_names(X, type(estimator).__name__)  # repeated names have a message of their own
+    column_names(X, type(estimator).__name__)  # refuses repeated names with a message of its own
     if is_frame(X):
         validate_data(estimator, X, skip_check_array=True)
         return X
@@ -107,12 +107,13 @@ def _checked_values(target: TargetValues, estimator: BaseEstimator) -> np.ndarra
 
 
 def remember_names(estimator: BaseEstimator, table: PreparedTable) -> None:
+    """Set the attributes of an estimator that scikit-learn's own checks would set."""
     estimator.n_features_in_ = len(table.variables)
     estimator.feature_names_in_ = np.array([variable.name for variable in table.variables], dtype=object)
 
 
 def warn_of_changes(notices: tuple[str, ...], who: str) -> None:
-    """One warning that sums up what was changed beyond encoding."""
+    """One warning about everything that was changed beyond encoding."""
     if not notices:
         return
     shown = "; ".join(notices[:SHOWN_NOTICES])
@@ -121,13 +122,13 @@ def warn_of_changes(notices: tuple[str, ...], who: str) -> None:
 
 
 def independent_rows(data: CheckedInput, who: str) -> CheckedInput:
-    """The data without a few repeated rows; raises where rows are repeated so often that somebody must say why."""
+    """The data without a few repeated rows; raises if so many rows are repeated that the user has to decide what they are."""
     kept = without_repeats(data.table.X, data.y)
     if kept is not None:
         n_rows = len(data.table.X)
-        told = f"{n_rows - len(kept)} of {n_rows} rows repeat another one, response included, and were left out"
+        notice = f"{n_rows - len(kept)} of {n_rows} rows repeat another one, response included, and were left out"
         data = replace(
-            data, table=replace(data.table, X=data.table.X[kept]), y=data.y[kept], notices=(*data.notices, told)
+            data, table=replace(data.table, X=data.table.X[kept]), y=data.y[kept], notices=(*data.notices, notice)
         )
     check_rows(data.table.X, who)
     return data

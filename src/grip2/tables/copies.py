@@ -15,13 +15,15 @@ from grip2.tables.roles import MAX_LEVELS
 # From this correlation on, numbers are taken for a linear function of the target.
 EXACT_CORRELATION = 1 - 1e-12
 HEAD = 100  # rows that are compared first
+LINE_DIGITS = 1e-6  # to which the shapes of their first rows agree
 FEWEST_ROWS = 10  # in which a column and the target are compared
 
 
 def first_equals(readings: Sequence[Reading]) -> list[int | None]:
     """For every column the number of the first one that says the same; None where there is none.
 
-    The same numbers in every row, or levels that correspond one to one; one of the two may give its levels by numbers.
+    The same numbers in every row, a linear function of them (another unit of measurement), or levels that correspond one to one;
+    one of the two may give its levels by numbers.
     """
     # Most columns differ in their first rows already; only the others are compared in full.
     heads = Counter(_head(reading) for reading in readings)
@@ -29,6 +31,7 @@ def first_equals(readings: Sequence[Reading]) -> list[int | None]:
     by_values: dict[bytes, int] = {}
     by_levels: dict[bytes, int] = {}
     by_few_numbers: dict[bytes, int] = {}
+    by_line: dict[bytes, int] = {}
     found: list[int | None] = []
     for j, reading in enumerate(readings):
         equal: list[int | None] = []
@@ -41,13 +44,52 @@ def first_equals(readings: Sequence[Reading]) -> list[int | None]:
         if levels is not None:
             equal.append(by_levels.get(levels))
             equal.append(by_few_numbers.get(levels) if reading.codes is not None else None)
+        line = _line_mark(reading.values) if single and reading.codes is None else None
+        if line is not None and line in by_line and _same_line(reading, readings[by_line[line]]):
+            equal.append(by_line[line])
         first = min((k for k in equal if k is not None), default=None)
         found.append(first)
         if first is None and values is not None:
             by_values[values] = j
         if first is None and levels is not None:
             (by_few_numbers if reading.codes is None else by_levels).setdefault(levels, j)
+        if first is None and line is not None:
+            by_line.setdefault(line, j)
     return found
+
+
+def how_equal(reading: Reading, first: Reading) -> str:
+    """In what way a column says the same as another one."""
+    if reading.codes is not None and first.codes is not None:
+        return "same levels in every row"
+    if reading.codes is None and first.codes is None and not _equal_numbers(reading, first):
+        return "a linear function of it"
+    return "equal in every row"
+
+
+def _equal_numbers(one: Reading, other: Reading) -> bool:
+    a, b = np.asarray(one.values, dtype=float), np.asarray(other.values, dtype=float)
+    return np.array_equal(a, b, equal_nan=True)
+
+
+def _line_mark(values: np.ndarray | None) -> bytes | None:
+    """The same for columns that are linear functions of each other, as far as their first rows tell; None for a constant."""
+    head = np.asarray(values, dtype=np.float64)[:HEAD]
+    present = ~np.isnan(head)
+    with np.errstate(all="ignore"):
+        centred = head[present] - head[present].mean() if present.any() else head[present]
+        largest = np.abs(centred).max(initial=0.0)
+        shape = centred / largest
+    if len(shape) < FEWEST_ROWS or not np.isfinite(shape).all():
+        return None
+    upwards = shape * np.sign(shape[np.argmax(np.abs(shape) > LINE_DIGITS)])
+    return _mark(present) + _mark(np.round(upwards / LINE_DIGITS).astype(np.int64))
+
+
+def _same_line(one: Reading, other: Reading) -> bool:
+    a, b = np.asarray(one.values, dtype=np.float64), np.asarray(other.values, dtype=np.float64)
+    present = ~np.isnan(a)
+    return np.array_equal(present, ~np.isnan(b)) and _linear(a[present], b[present])
 
 
 def copies_target(reading: Reading, target: np.ndarray) -> bool:

@@ -1,4 +1,4 @@
-"""Text files with separated values: encoding, separator, header and decimal mark are found out."""
+"""Reads text files with separated values: encoding, separator, header and decimal mark are detected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ SNIFFED_LINES = 50
 SNIFFED_CHARACTERS = 1_000_000
 SHOWN_ROWS = 5
 ROW_NAMES = "Unnamed: 0"
-# Digits with leading zeros are codes, and whole numbers too long for 64 bits are not to be rounded unseen.
+# Texts of whole and of other numbers. Digits with leading zeros are codes; whole numbers too long for 64 bits stay texts, because
+# they would be rounded.
 WHOLE = r"^(0|-?[1-9]\d{0,17})$"
 NUMBER = r"^[+-]?((0|[1-9]\d{0,16})(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 _ENCODINGS = (
@@ -35,7 +36,7 @@ _ENCODINGS = (
 
 
 def read_csv(content: bytes, separator: str | None = None) -> tuple[pa.Table, tuple[str, ...]]:
-    """A table with columns of numbers, and of text where not every cell is a number; and notices."""
+    """A table with columns of numbers, or of text if not every cell is a number; and notices."""
     text, notices = decode(content)
     if not text.strip():
         raise Grip2Error("the file is empty; check that it was saved or downloaded completely")
@@ -50,7 +51,7 @@ def read_csv(content: bytes, separator: str | None = None) -> tuple[pa.Table, tu
 
 
 def decode(content: bytes) -> tuple[str, list[str]]:
-    """The text of a file: UTF-8 or UTF-16; what is neither is read as Western European, with a notice."""
+    """The text of a file in UTF-8, UTF-16 or UTF-32; anything else is read as Western European, with a notice."""
     for mark, encoding in _ENCODINGS:
         if content.startswith(mark):
             return content.decode(encoding), []
@@ -70,7 +71,7 @@ def decode(content: bytes) -> tuple[str, list[str]]:
 
 
 def _separator(text: str) -> str:
-    """The one that splits the first lines into the most columns, equally many in most of them."""
+    """The separator that splits the first lines into the most columns, and most of them into the same number."""
     best, best_width = "", 1
     text = text[:SNIFFED_CHARACTERS]
     for separator in SEPARATORS:
@@ -80,7 +81,7 @@ def _separator(text: str) -> str:
             if row
         ]
         width = statistics.mode(widths) if widths else 1
-        # The header decides between a separator and a decimal comma, which only the rows below it have.
+        # A decimal comma is not taken for a separator, because the header has none.
         if width > best_width and widths[0] > 1 and widths.count(width) >= 0.5 * len(widths):
             best, best_width = separator, width
     if not best:
@@ -97,7 +98,7 @@ def _single_column(text: str, separators: str) -> str:
 
 
 def _header(text: str, separator: str) -> tuple[list[str], str, list[str]]:
-    """Names of the columns, the text after them, and notices; raises where names are missing or repeated."""
+    """Names of the columns, the text after them, and notices; raises if names are missing or repeated."""
     stream = io.StringIO(text, newline="")
     lines = csv.reader(iter(stream.readline, ""), delimiter=separator)
     names = [name.strip() for name in next(row for row in lines if row)]
@@ -130,13 +131,13 @@ def _header(text: str, separator: str) -> tuple[list[str], str, list[str]]:
         names[0] = ROW_NAMES
     for j, name in enumerate(names):
         if not name:
-            # Marked, to be dropped if it turns out empty: lines that end with a separator.
+            # Marked by \x00, to be dropped if it is empty: lines may end with a separator.
             names[j] = f"\x00column {j + 1}"
     return names, rest, notices
 
 
 def _names_rows(values: list[str]) -> bool:
-    """Do they look like names of rows: all different, and texts or a count?"""
+    """Do the values look like names of rows: all different, and texts or consecutive numbers?"""
     counted = all(value.isdecimal() for value in values) and [int(v) - int(values[0]) for v in values] == list(
         range(len(values))
     )
@@ -179,7 +180,7 @@ def _all_empty(column: pa.ChunkedArray) -> bool:
 
 
 def _with_numbers(table: pa.Table, separator: str, notices: list[str]) -> tuple[pa.Table, tuple[str, ...]]:
-    """Columns in which every cell is a number or missing become numbers, also with a decimal comma where the file has it."""
+    """Columns in which every cell is a number or missing become numbers; with a decimal comma too, if the file has one."""
     marks = pa.array(sorted(NUMBER_MARKS))
     texts: list[int] = []
     columns: list[pa.ChunkedArray] = []
@@ -202,7 +203,7 @@ def _with_numbers(table: pa.Table, separator: str, notices: list[str]) -> tuple[
 
 
 def _numbers(column: pa.ChunkedArray, marks: pa.Array) -> pa.ChunkedArray | None:
-    """A column of texts as whole or other numbers; None where some cell is neither a number nor missing."""
+    """A column of texts as whole or other numbers; None if some cell is neither a number nor missing."""
     found = _cast(column)  # most columns of numbers are complete
     if found is None:
         trimmed = pc.utf8_trim_whitespace(column)
@@ -215,7 +216,7 @@ def _numbers(column: pa.ChunkedArray, marks: pa.Array) -> pa.ChunkedArray | None
 
 
 def _cast(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The cells as numbers; None where one is none. Looking first is much faster than a cast that fails in many cells."""
+    """The cells as numbers; None if one is no number. Matching first is much faster than a cast that fails in many cells."""
     for pattern, kind in ((WHOLE, pa.int64()), (NUMBER, pa.float64())):
         if pc.all(pc.match_substring_regex(column, pattern)).as_py():
             return pc.cast(column, kind)
@@ -223,6 +224,7 @@ def _cast(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def _translated(column: pa.ChunkedArray, distinct: list[str]) -> pa.ChunkedArray:
+    """A column of texts with a decimal comma as numbers; ``distinct``: its texts."""
     given = [text for text in distinct if text not in NUMBER_MARKS]
     number_of = dict(zip(given, decimal_comma_numbers(given) or (), strict=True))
     values = [float(number_of[text]) if (text := cell.strip()) in number_of else np.nan for cell in column.to_pylist()]

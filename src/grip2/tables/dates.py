@@ -1,4 +1,4 @@
-"""Columns of dates, as the rules of `grip2.tables.roles` read them."""
+"""Columns of dates, read by the rules of `grip2.tables.roles`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grip2.tables.roles import GIVEN, SEASON_DAYS, Asked, Missing, say
 
 DAY = np.timedelta64(1, "D")
 DAYS_OF_YEAR = 365.2425
-LEAST_VARIATION = 1e-3  # standard deviation below which a sine or cosine is taken for constant
+LEAST_VARIATION = 1e-3  # standard deviation below which a sine or cosine counts as constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Dates:
 
 
 def _circle(angle: np.ndarray, missing: np.ndarray, what: str) -> list[tuple[str, np.ndarray]]:
-    """The sine and cosine of an angle, those that vary."""
+    """The sine and cosine of an angle, each with the ending of its name; without those that do not vary."""
     found = []
     for name, wave in (("sine", np.sin(angle)), ("cosine", np.cos(angle))):
         if np.std(wave[~missing]) > LEAST_VARIATION:

@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, where that is not what its ending says."""
+"""Recognises files by their first bytes, to explain to a user that a file has a wrong ending."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Kind:
     name: str
     remedy: str
     begins: re.Pattern[bytes]
-    endings: tuple[str, ...] = ()  # under which such a file can be read
+    endings: tuple[str, ...] = ()  # with which such a file can be read
 
 
 def _kind(name: str, remedy: str, begins: bytes, *endings: str) -> Kind:
@@ -34,13 +34,13 @@ KINDS = (
     _kind("a rich text document", "export its table as .csv", rb"\{\\rtf"),
     _kind("JSON", "give it the ending .json", rb'\s*(\[\s*)?\{\s*"', ".json", ".jsonl", ".ndjson"),
 )
-# Endings whose files begin in one way only.
+# Endings of binary formats, whose files always begin in the same way.
 _CERTAIN = frozenset((".xlsx", ".parquet", ".pq", ".feather", ".arrow"))
 _HEAD = 1024
 
 
 def mismatch(ending: str, content: bytes) -> str | None:
-    """What a file is and what to do, where it cannot be what its ending says; None where it may be."""
+    """What a file is and what to do, if it cannot be what its ending says; None if it may be."""
     head = content[:_HEAD].removeprefix(b"\xef\xbb\xbf")
     found = next((kind for kind in KINDS if kind.begins.match(head)), None)
     if found is not None:

@@ -1,4 +1,4 @@
-"""Tables read from files; every error says where, and what to do."""
+"""Reads tables from files; every error names the file and says what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OLD_EXCEL = (".xls", ".xlsb")
 
 @dataclass(frozen=True, eq=False)
 class FileTable:
-    """A table as a file has it: clean numbers are numbers, all else is text."""
+    """A table as a file has it: clean numbers are numbers, everything else is text."""
 
     table: Any  # a pyarrow table, or a pandas frame
     notices: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def _content(path: Path, compression: str | None) -> bytes:
 
 
 def _similar(path: Path) -> str | None:
-    """The table of the same folder that is named most like this one, endings apart."""
+    """The table in the same folder whose name without ending is most like this one."""
     try:
         files = [file.name for file in path.parent.iterdir() if _ending(file)[0] in READERS and not file.is_dir()]
     except OSError:
@@ -160,7 +160,7 @@ READERS: dict[str, Callable[[bytes, Path], FileTable]] = {
 
 
 def _with_text_names(found: FileTable, path: Path) -> FileTable:
-    """Names as texts, each once."""
+    """The table with its names as texts; raises if a name occurs twice."""
     table = found.table
     names = [str(name) for name in (table.column_names if isinstance(table, pa.Table) else table.columns)]
     repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []

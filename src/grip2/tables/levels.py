@@ -1,4 +1,4 @@
-"""Columns of levels, with or without an order, as the rules of `grip2.tables.roles` read them."""
+"""Columns of levels, with or without an order, read by the rules of `grip2.tables.roles`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from grip2.tables.orders import likely_order
 from grip2.tables.reading import Reading, asked_to_leave_out, cannot, left_out, row_list
 from grip2.tables.records import Role
 from grip2.tables.roles import (
@@ -28,6 +29,8 @@ from grip2.tables.roles import (
 from grip2.tables.text import order_by_numbers
 
 SHOWN_LEVELS = 4
+# Pairs of words of which the second is the 1 of a 0/1 column, however frequent it is.
+NO_AND_YES = (("no", "yes"), ("n", "y"), ("false", "true"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class Levels:
     name: str
     codes: np.ndarray  # (rows,) number of the level; -1: missing
     labels: tuple[str, ...]
-    ordered: bool = False  # labels are in their order
+    ordered: bool = False  # True: the order of the labels is that of the levels
     why: str = "text"
 
     @classmethod
@@ -98,13 +101,20 @@ class Levels:
             found = self._identifier()
             if found is not None:
                 return found
-        return self._category(GIVEN if role is not None else self.why)
+        reading = self._category(GIVEN if role is not None else self.why)
+        order = likely_order([label for label in self.labels if label != MISSING_LEVEL]) if role is None else None
+        if order is None:
+            return reading
+        notice = (
+            f"its levels seem to have an order, and are taken without one; if they have it: {say(self.name, order)}"
+        )
+        return replace(reading, notices=(*reading.notices, notice))
 
     def _counts(self) -> np.ndarray:
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.labels))
 
     def _used(self) -> Levels:
-        """Without the levels that no row has."""
+        """The column without levels that no row has."""
         counts = self._counts()
         if (counts > 0).all():
             return self
@@ -114,7 +124,7 @@ class Levels:
         return replace(self, codes=number[self.codes], labels=tuple(self.labels[j] for j in kept))
 
     def _with_missing_level(self, policy: Missing) -> Levels:
-        """Empty cells as a level of their own: where they are told by an indicator, or where most cells are empty."""
+        """Empty cells as a level of their own: if an indicator is wanted for them, or if most cells are empty."""
         n_missing = int((self.codes < 0).sum())
         frequent = n_missing >= rare_below(len(self.codes))
         absent = n_missing >= ABSENT_SHARE * len(self.codes) or len(self.labels) == 1
@@ -128,7 +138,9 @@ class Levels:
         counts = self._counts()
         n_rows, n_levels = int(counts.sum()), len(self.labels)
         if n_levels > max(5, IDENTIFIER_SHARE * n_rows):
-            what = f"{n_levels} different texts in {n_rows} rows"
+            n_missing = len(self.codes) - n_rows
+            of_rows = f"{n_rows} filled cells of {len(self.codes)}" if n_missing else f"{n_rows} rows"
+            what = f"{n_levels} different texts in {of_rows}"
         elif counts.max() < RARE_ROWS:
             what = f"no text occurs in {RARE_ROWS} rows"
         elif n_levels > MAX_LEVELS and np.sort(counts)[::-1][: MAX_LEVELS - 1].sum() < COVERED_SHARE * n_rows:
@@ -143,11 +155,18 @@ class Levels:
         return left_out(Role.IDENTIFIER, what, notices=(notice,))
 
     def _two(self, why: str) -> Reading:
-        counts = self._counts()
-        reference = int(np.argmax(counts))
+        reference = self._no()
         values = np.where(self.codes < 0, np.nan, self.codes != reference)
         levels = (self.labels[reference], self.labels[1 - reference])
         return Reading(Role.BINARY, why, values, (f"={levels[1]}",), levels, self.codes, done=f"0/1 of {levels[1]!r}")
+
+    def _no(self) -> int:
+        """Which of two levels is the 0: no of yes and no, otherwise the more frequent one."""
+        plain = tuple(label.casefold() for label in self.labels)
+        for pair in NO_AND_YES:
+            if set(plain) == set(pair):
+                return plain.index(pair[0])
+        return int(np.argmax(self._counts()))
 
     def _in_order(self, asked: Asked | None) -> Reading:
         order: tuple[str, ...] | None = self.labels if self.ordered else None
@@ -203,7 +222,7 @@ class Levels:
         )
 
     def _pooled(self) -> tuple[Levels, tuple[str, ...]]:
-        """Rare levels, and all but the most frequent of too many, in one level."""
+        """The column with rare levels, and all but the most frequent of too many, in one level; and a notice."""
         counts = self._counts()
         n_rows, order = len(self.codes), np.argsort(-counts, kind="stable")
         kept = max(1, int((counts >= rare_below(n_rows)).sum()))

@@ -1,4 +1,4 @@
-"""Missing values of a column, as the user wants them treated."""
+"""Treats missing values as the user wants: left to be drawn, filled, or marked by an indicator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANY = 10  # columns that a message lists
 
 
 def treat(readings: Sequence[Reading], policy: Missing) -> list[Reading]:
-    """Readings with their missing values left (to be drawn), filled, or told by an indicator."""
+    """Readings with their missing values left (to be drawn), filled, or marked by an indicator."""
     if policy in (Missing.DRAW, Missing.REFUSE):
         return [_told(reading) if policy == Missing.DRAW else reading for reading in readings]
     patterns: set[bytes] = set()
@@ -23,7 +23,7 @@ def treat(readings: Sequence[Reading], policy: Missing) -> list[Reading]:
 
 
 def refused(names: Sequence[str], readings: Sequence[Reading]) -> list[Problem]:
-    """The problem that columns have missing values, if some have."""
+    """One problem that names the columns with missing values, if there are any."""
     found = [(name, _n_missing(reading)) for name, reading in zip(names, readings, strict=True) if _n_missing(reading)]
     if not found:
         return []
@@ -42,8 +42,10 @@ def _n_missing(reading: Reading) -> int:
 
 
 def _told(reading: Reading) -> Reading:
-    """A notice where most values of a column are drawn from a model."""
+    """What will be done to missing values, with a notice where most values of a column are drawn from a model."""
     count = _n_missing(reading)
+    if count:
+        reading = replace(reading, done=_also(reading.done, f"{count} missing values drawn from the model"))
     if reading.values is None or count < ABSENT_SHARE * len(reading.values):
         return reading
     notice = (
@@ -54,17 +56,20 @@ def _told(reading: Reading) -> Reading:
 
 
 def _filled(reading: Reading, policy: Missing, patterns: set[bytes]) -> Reading:
+    """The reading with its missing values filled; ``patterns``: of missing values that have an indicator already."""
     count = _n_missing(reading)
     if count == 0 or reading.values is None:
         return reading
     missing = np.isnan(reading.columns[0])
     most_frequent = reading.role in (Role.CATEGORY, Role.BINARY)
-    columns, shown = [], ""
+    columns, shown, value = [], "", 0.0
     for column in reading.columns:
         value = _mode(column[~missing]) if most_frequent else float(np.median(column[~missing]))
         columns.append(np.where(missing, np.asarray(value, column.dtype), column))
         shown = shown or f"{value:g}"
-    if reading.role == Role.CATEGORY or (most_frequent and reading.levels):
+    if reading.role == Role.BINARY and reading.levels:
+        shown = repr(reading.levels[int(value)])
+    if reading.role == Role.CATEGORY:
         # The reference is the most frequent level of all rows that have one.
         columns = [np.where(missing, 0.0, column) for column in reading.columns]
         shown = repr(reading.levels[0])
@@ -77,7 +82,17 @@ def _filled(reading: Reading, policy: Missing, patterns: set[bytes]) -> Reading:
             endings = (*endings, " is missing")
             notice += ", and told by a 0/1 column"
     values = columns[0] if len(columns) == 1 else np.column_stack(columns)
-    return replace(reading, values=values, endings=endings, notices=(*reading.notices, notice))
+    return replace(
+        reading,
+        values=values,
+        endings=endings,
+        done=_also(reading.done, notice),
+        notices=(*reading.notices, notice),
+    )
+
+
+def _also(done: str, more: str) -> str:
+    return f"{done}; {more}" if done else more
 
 
 def _mode(values: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Columns of numbers, as the rules of `grip2.tables.roles` read them."""
+"""Columns of numbers, read by the rules of `grip2.tables.roles`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from grip2.tables.roles import (
 
 STEADY_SHARE = 0.9  # of steps by one in a column that counts the rows
 EXACT = 2**53  # whole numbers beyond it are rounded in float64
-# Sizes between which squares of numbers, and sums of them, neither vanish nor overflow.
+# Sizes of numbers whose squares, and sums of these, neither underflow nor overflow.
 SAFE = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-12, 1e12)}
 
 
@@ -40,11 +40,11 @@ class Numbers:
     values: np.ndarray  # (rows,) float32 or float64
     notices: tuple[str, ...] = ()
     why: str = "numbers"
-    named: bool = True  # False: a column of an array without names, which identifiers are not looked for in
+    named: bool = True  # False: a column of an array without names, in which identifiers are not looked for
 
     @classmethod
     def exactly(cls, name: str, values: Sequence[Any], missing: np.ndarray, **more: Any) -> Numbers:
-        """From whole numbers of any size, Decimals or Fractions: what float64 cannot hold is centred before it is rounded."""
+        """From whole numbers of any size, Decimals or Fractions: numbers beyond 2^53 are shifted before they are rounded."""
         given = [value for value, absent in zip(values, missing, strict=True) if not absent]
         exact = [Fraction(value) for value in given]
         out = np.full(len(missing), np.nan)
@@ -79,7 +79,7 @@ class Numbers:
         return cls(name, out, (notice,) if present.max() > lowest else (), **more)
 
     def read(self, asked: Asked | None, policy: Missing) -> Reading:
-        values = np.ascontiguousarray(self.values)  # a column of a matrix is slow to go through again and again
+        values = np.ascontiguousarray(self.values)  # a column of a matrix is slow to read several times
         missing = np.isnan(values)
         n_missing = int(missing.sum())
         unwanted = asked_to_leave_out(asked, n_missing)
@@ -108,7 +108,7 @@ class Numbers:
                 notices=(f"constant ({low:g}{also}), left out",),
             )
         if n_missing and len(present) < FEWEST_VALUES:
-            what = f"only {len(present)} values"
+            what = f"only {len(present)} of {len(values)} cells are filled"
             return left_out(Role.DROPPED, what, n_missing=n_missing, notices=(f"{what}, left out",))
         reading = self._as_asked(asked, policy, present) if asked is not None else self._by_rules(present, missing)
         shown = reading.shown or f"{low:g} to {high:g}"
@@ -128,7 +128,7 @@ class Numbers:
         return Reading(Role.NUMBER, self.why, values, notices=notices)
 
     def _scaled(self, present: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-        """The values; multiplied by a power of two, which is exact, where their squares would vanish or overflow."""
+        """The values; multiplied by a power of two, which is exact, if their squares would underflow or overflow."""
         size = float(max(-present.min(), present.max()))
         low, high = SAFE[self.values.dtype]
         if low <= size <= high:
@@ -188,7 +188,7 @@ class Numbers:
 
 
 def _counts_rows(values: np.ndarray) -> bool:
-    """A saved index: it begins with 0 or 1 and grows by one from row to row, except where few rows have been left out."""
+    """Are they a saved index? It begins with 0 or 1 and grows by one from row to row, except where rows were left out."""
     steps = np.diff(values)
     return bool(values[0] in (0, 1) and (steps >= 1).all() and (steps == 1).mean() >= STEADY_SHARE)
 
@@ -201,7 +201,7 @@ def _two_valued(present: np.ndarray) -> bool:
 
 
 def _dates_of_numbers(present: np.ndarray, values: np.ndarray) -> np.ndarray | None:
-    """Years, or year, month and day in eight digits, as dates; None where the numbers are neither."""
+    """Years, or year, month and day in eight digits, as dates; None if the numbers are neither."""
     if not bool((present == np.floor(present)).all()):
         return None
     how = "%Y" if 1000 <= present.min() and present.max() <= 3000 else "%Y%m%d"

@@ -1,4 +1,4 @@
-"""From a table to numbers: the one preparation of library and command line."""
+"""Turns a table into numbers: the preparation that library and command line share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 from grip2._validation import MIN_FEATURES, MIN_ROWS, one_sample
 from grip2.errors import Grip2Error, did_you_mean
 from grip2.groups import Groups, NamedUnits, units_from
-from grip2.tables.copies import copies_target, first_equals
+from grip2.tables.copies import copies_target, first_equals, how_equal
+from grip2.tables.follows import TargetPart, is_monotone_in
 from grip2.tables.missing import refused, treat
 from grip2.tables.reading import Reading
 from grip2.tables.records import PreparedTable, Problem, Role, TableError, Variable, error_of
@@ -23,7 +24,7 @@ from grip2.units import Units
 
 @dataclass(frozen=True, eq=False)
 class Examined:
-    """A table read by the rules: the role of every column, and what stands in the way of using it."""
+    """A table read by the rules: the role of every column, and the problems to solve before it can be used."""
 
     variables: tuple[Variable, ...]
     readings: tuple[Reading, ...]
@@ -45,8 +46,8 @@ def prepare(
 
     ``roles`` overrides the roles that the rules of `grip2.tables.roles` give. ``groups`` names columns that are selected
     together. ``missing`` says what happens to missing values: "draw" keeps them, to be completed by the sampler's model;
-    "indicator" fills them and adds a column that tells where; "median" fills them; "refuse" raises. With ``target`` a column
-    that copies it is refused. All problems are told in one `TableError`.
+    "indicator" fills them and adds a column that marks them; "median" fills them; "refuse" raises. With ``target`` a column
+    that copies it is refused. One `TableError` lists all problems.
     """
     examined = examine(table, roles=roles, missing=missing, target=target, who=who)
     if examined.problems:
@@ -74,9 +75,15 @@ def examine(
         problems += reading.problems
     notices: list[str] = []
     if target is not None:
-        found = _copies_of_target(names, readings, target)
+        same = [_says_the_same(reading, target) for reading in readings]
+        found = [
+            Problem(f"column {name} is a {what}", f"leave it out: {say(name, 'drop')}")
+            for name, what in zip(names, same, strict=True)
+            if what
+        ]
         notices += [str(problem) for problem in found] if not source.named else []
         problems += found if source.named else []
+        notices += _separated(names, readings, target, same) if source.named else []
     equal = first_equals(readings)
     readings = treat(readings, policy)
     if policy == Missing.REFUSE:
@@ -84,13 +91,12 @@ def examine(
     variables = []
     for name, reading, first in zip(names, readings, equal, strict=True):
         if first is not None:
-            what = "equal" if reading.codes is None or readings[first].codes is None else "same levels"
             notices.append(f"{name}: a copy of {names[first]}, with which it forms one unit")
             variables.append(
                 Variable(
                     name,
                     Role.COPY,
-                    f"{what} in every row",
+                    how_equal(reading, readings[first]),
                     f"one unit with {names[first]}",
                     n_missing=reading.n_missing,
                     copy_of=names[first],
@@ -114,7 +120,7 @@ def examine(
 
 
 def assemble(examined: Examined, *, groups: Groups | None, who: str) -> PreparedTable:
-    """The matrix and its units."""
+    """The matrix of an examined table, and its units."""
     variables: list[Variable] = []
     columns: list[np.ndarray] = []
     names: list[str] = []
@@ -147,27 +153,48 @@ def missing_policy(word: str, who: str) -> Missing:
         ) from None
 
 
-def _copies_of_target(names: Sequence[str], readings: Sequence[Reading], target: TargetValues) -> list[Problem]:
-    return [
-        Problem(f"column {name} is a copy of {part}", f"leave it out: {say(name, 'drop')}")
-        for name, reading in zip(names, readings, strict=True)
-        for part in [next((part for part, values in target.parts if copies_target(reading, values)), None)]
-        if part is not None
-    ]
+def _says_the_same(reading: Reading, target: TargetValues) -> str:
+    """What a column is of which part of the target; empty where it says something of its own."""
+    for part, values in target.parts:
+        if copies_target(reading, values):
+            return f"copy of {part}"
+        if is_monotone_in(reading, values):
+            return f"monotone function of {part}"
+    return ""
 
 
-def _check_size(left: int, n_variables: int, who: str) -> None:
-    if left < MIN_FEATURES:
-        dropped = n_variables - left
+def _separated(
+    names: Sequence[str], readings: Sequence[Reading], target: TargetValues, same: Sequence[str]
+) -> list[str]:
+    """Notices of columns that may have been computed from the target; not of those that say the same as it."""
+    notices = []
+    parts = [TargetPart.of(*part) for part in target.parts]
+    for name, reading, what in zip(names, readings, same, strict=True):
+        found = None if what else next(filter(None, (_ranges(reading, part) for part in parts)), None)
+        if found is not None:
+            notices.append(f"{name}: {found}. Was it computed from it? If so, leave it out: {say(name, 'drop')}")
+    return notices
+
+
+def _ranges(reading: Reading, part: TargetPart) -> str | None:
+    levels, classes = part.ranges_in_levels(reading), part.ranges_in_classes(reading)
+    if levels is not None:
+        return f"its levels occupy separate ranges of {part.name} ({levels})"
+    return None if classes is None else f"it has separate ranges in the classes of {part.name} ({classes})"
+
+
+def _check_size(n_used: int, n_variables: int, who: str) -> None:
+    if n_used < MIN_FEATURES:
+        dropped = n_variables - n_used
         rest = f" ({dropped} more are constant, identifiers, copies or left out)" if dropped else ""
         raise TableError(
-            f"{who}: at least {MIN_FEATURES} features are needed, got {left} feature(s){rest}: a false discovery rate over a "
+            f"{who}: at least {MIN_FEATURES} features are needed, got {n_used} feature(s){rest}: a false discovery rate over a "
             "single feature says nothing. Use an ordinary test of association."
         )
 
 
 def _matrix(examined: Examined, columns: Sequence[np.ndarray], kept: Sequence[int]) -> np.ndarray:
-    """The columns side by side; the array itself where nothing was changed."""
+    """The columns side by side; the user's array itself if nothing was changed."""
     source = examined.source
     if source.matrix is not None and all(examined.readings[j].values is source.views[j] for j in kept):
         return (

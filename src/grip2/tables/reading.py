@@ -1,4 +1,4 @@
-"""One column as it was understood: its role, and the numbers that stand for it."""
+"""The result of reading one column: its role, and the numbers that stand for it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Reading:
     """A column read by the rules of `grip2.tables.roles`."""
 
     role: Role
-    why: str
+    why: str  # the rule that gave the role
     values: np.ndarray | None = None  # (rows,) or (rows, columns), NaN: missing; None: left out
     endings: tuple[str, ...] = ("",)  # of the names of its columns
     levels: tuple[str, ...] = ()
     codes: np.ndarray | None = None  # (rows,) number of the level before pooling, -1: missing; None: not levels
     n_missing: int = 0
-    shown: str = ""  # levels or range
-    done: str = ""
+    shown: str = ""  # levels or range, in words
+    done: str = ""  # what was done to the column, in words
     notices: tuple[str, ...] = ()  # changes beyond encoding, without the column's name
     problems: tuple[Problem, ...] = ()
 
@@ -38,7 +38,7 @@ class Reading:
 
 
 def left_out(role: Role, why: str, **more: object) -> Reading:
-    """A column that takes no part."""
+    """The reading of a column that takes no part."""
     return Reading(role, why, done="left out", **more)  # type: ignore[arg-type]
 
 
@@ -50,7 +50,7 @@ def asked_to_leave_out(asked: Asked | None, n_missing: int) -> Reading | None:
 
 
 def cannot(role: Role, what: str, remedy: str, **more: object) -> Reading:
-    """A column that the user has to decide about."""
+    """The reading of a column about which the user has to decide."""
     return Reading(role, what, done="to be decided", problems=(Problem(what, remedy),), **more)  # type: ignore[arg-type]
 
 

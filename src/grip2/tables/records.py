@@ -1,4 +1,4 @@
-"""What a table was taken for: the role of every column, and the numbers that it became."""
+"""Records of a prepared table: the role of every column, the numbers that stand for it, and problems."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class CellTypeError(TableError, TypeError):
 
 
 class Role(StrEnum):
-    """What a column is taken for."""
+    """How a column is read."""
 
     NUMBER = "number"
     ORDERED = "ordered"  # levels with an order, as the numbers 0, 1, 2, ...
     CATEGORY = "category"  # levels without an order: one unit of 0/1 columns
     BINARY = "0/1"  # two values
-    DATE = "date"  # a number of days, the season and the time of day where they vary
+    DATE = "date"  # a number of days, and the season and the time of day if they vary
     IDENTIFIER = "identifier"  # text or numbers that name the rows; left out
     CONSTANT = "constant"  # left out
     COPY = "copy"  # of another column, with which it forms one unit
@@ -39,7 +39,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that the user has to decide or mend before the table can be used."""
+    """Something that the user has to decide or correct before the table can be used."""
 
     what: str  # names the column
     remedy: str
@@ -76,7 +76,7 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class PreparedTable:
-    """The numbers of a table, and how they came about."""
+    """The numbers of a table, and how they were made from it."""
 
     X: np.ndarray  # (rows, columns); NaN where a value is missing
     variables: tuple[Variable, ...]  # every column of the user's table, in its order
@@ -108,7 +108,7 @@ class PreparedTable:
         return np.array([-1 if j < 0 else int(of_column[j]) for j in found], dtype=np.intp)
 
     def stands_for(self) -> dict[str, list[str]]:
-        """Names of the columns of every unit, and of their copies; empty where every unit is one column of its own name."""
+        """Names of the columns of every unit, and of their copies; empty if every unit is one column of its own name."""
         copies = [variable for variable in self.variables if variable.copy_of]
         found = self.units.stands_for()
         if copies and not found:
@@ -120,13 +120,8 @@ class PreparedTable:
         return found
 
 
-def names_of(variables: Sequence[Variable]) -> tuple[str, ...]:
-    """The names of some variables."""
-    return tuple(variable.name for variable in variables)
-
-
 def error_of(problems: Sequence[Problem], who: str) -> TableError:
-    """One error that tells all problems, up to a screen of them."""
+    """One error that lists all problems, up to a screen of them."""
     kind = CellTypeError if any(problem.bad_type for problem in problems) else TableError
     if len(problems) == 1:
         return kind(f"{who}: {problems[0]}")

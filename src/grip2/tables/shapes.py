@@ -1,4 +1,4 @@
-"""What X and y must be before their contents are looked at: a table with rows and columns, and one value for every row."""
+"""Checks the shapes of X and y before their contents: a table with rows and columns, and one value for every row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grip2.tables.records import CellTypeError
 
 
 def check_shapes(X: Any, y: Any, who: str) -> None:
-    """Refuse what is no table, and a y that cannot belong to it; every message says what to pass instead."""
+    """Refuse an X that is no table, and a y that cannot belong to it; every message says what to pass instead."""
     _check_table(X, y, who)
     if isinstance(y, str):
         raise Grip2Error(
@@ -71,7 +71,7 @@ def _check_table(X: Any, y: Any, who: str) -> None:
 
 
 def _dimensions(values: Any) -> int | None:
-    """Number of dimensions, where that is plain to see."""
+    """Number of dimensions; None if it cannot be known without reading the contents."""
     if isinstance(values, list | tuple):
         try:
             return np.ndim(values)

@@ -1,4 +1,4 @@
-"""Tables of every library as columns of a few kinds: numbers, texts, levels, dates."""
+"""Splits tables of any library into columns of a few kinds: numbers, texts, levels, dates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grip2._validation import column_names
 from grip2.tables.dates import Dates
 from grip2.tables.levels import Levels
 from grip2.tables.numbers import Numbers
-from grip2.tables.reading import Reading, row_list
+from grip2.tables.reading import Reading, asked_to_leave_out, row_list
 from grip2.tables.records import Problem, Role
 from grip2.tables.roles import Asked, Missing, say
 from grip2.tables.texts import Texts
@@ -39,8 +39,9 @@ class Unreadable:
     what: str
 
     def read(self, asked: Asked | None, policy: Missing) -> Reading:
-        if asked is not None and asked.role in (Role.DROPPED, Role.IDENTIFIER):
-            return Reading(asked.role, "given", done="left out")
+        unwanted = asked_to_leave_out(asked, 0)
+        if unwanted is not None:
+            return unwanted
         problem = Problem(
             f"column {self.name}: the argument must be a table whose cells are a string, a number or a date, got {self.what}",
             f"convert the column or leave it out: {say(self.name, 'drop')}",
@@ -51,13 +52,13 @@ class Unreadable:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A table as it came."""
+    """A table as the user gave it, split into columns."""
 
     columns: tuple[Column, ...]
     n_rows: int
-    matrix: np.ndarray | None = None  # the numbers themselves, where the table is an array of them
-    views: tuple[np.ndarray, ...] = ()  # its columns
-    named: bool = True
+    matrix: np.ndarray | None = None  # the numbers themselves, if the table is an array of them
+    views: tuple[np.ndarray, ...] = ()  # the columns of this array
+    named: bool = True  # False: an array, whose columns have no names of their own
 
 
 def is_frame(table: Any) -> bool:
@@ -101,7 +102,7 @@ def source_of(table: Any, who: str) -> Source:
 
 
 def _of_masked(table: np.ma.MaskedArray[Any, Any]) -> Source:
-    """A masked array: what is masked is missing."""
+    """The columns of a masked array: masked values are missing."""
     masks = np.ma.getmaskarray(table)
     columns: list[Column] = []
     for j in range(table.shape[1]):
@@ -147,7 +148,7 @@ def _days(values: np.ndarray) -> np.ndarray:
 
 
 def _stamps(values: list[Any]) -> np.ndarray:
-    """Dates and times as the clock on the wall shows them, in whatever time zone."""
+    """Dates and times in local time: time zones are dropped."""
     local = [value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value for value in values]
     found = pd.to_datetime(pd.Series(local, dtype=object), errors="coerce")
     return np.asarray(found.to_numpy()).astype("datetime64[ns]")
@@ -184,7 +185,7 @@ def _of_categories(name: str, series: nw.Series[Any]) -> Column:
 
 
 def _of_objects(name: str, values: np.ndarray, named: bool) -> Column:
-    """A column of Python objects, by what they are."""
+    """A column of Python objects: numbers, texts, dates, spans or times of day, whichever all of them are."""
     missing = np.array([value is None or value is pd.NaT for value in values], dtype=bool)
     missing |= np.array(
         [(isinstance(v, numbers.Real) and v != v) or type(v).__name__ == "NAType" for v in values], dtype=bool
@@ -202,19 +203,22 @@ def _of_objects(name: str, values: np.ndarray, named: bool) -> Column:
         return Numbers(name, _days(pd.to_timedelta(pd.Series(_blanked(values, missing))).to_numpy()), named=named)
     if all(issubclass(kind, datetime.time) for kind in kinds):
         hours = [
-            np.nan if no else v.hour + v.minute / 60 + v.second / 3600 for v, no in zip(values, missing, strict=True)
+            np.nan if absent else v.hour + v.minute / 60 + v.second / 3600
+            for v, absent in zip(values, missing, strict=True)
         ]
         return Numbers(name, np.array(hours), why="times of day, in hours", named=named)
     simple = (str, numbers.Real, Decimal, np.bool_, datetime.date)
     if all(issubclass(kind, simple) for kind in kinds):
-        return Texts.of(
-            name, np.array([None if no else str(v) for v, no in zip(values, missing, strict=True)], dtype=object)
-        )
-    odd = np.flatnonzero([not isinstance(value, simple) and not no for value, no in zip(values, missing, strict=True)])
+        texts = [None if absent else str(value) for value, absent in zip(values, missing, strict=True)]
+        return Texts.of(name, np.array(texts, dtype=object))
+    odd = np.flatnonzero(
+        [not isinstance(value, simple) and not absent for value, absent in zip(values, missing, strict=True)]
+    )
     return Unreadable(name, f"{type(values[odd[0]]).__name__} in {row_list(odd)}")
 
 
 def _of_real(name: str, values: np.ndarray, missing: np.ndarray, named: bool) -> Column:
+    """A column of Python numbers of any type."""
     present = values[~missing]
     if all(isinstance(value, float | np.floating) for value in present):
         out = np.full(len(values), np.nan)

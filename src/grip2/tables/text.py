@@ -1,4 +1,4 @@
-"""What texts stand for: marks of missing values, numbers in several ways of writing, dates."""
+"""Interprets texts: marks of missing values, numbers in several notations, dates."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-# Never a value.
+# Always missing, in a column of any kind.
 MISSING_MARKS = frozenset(
     {"", "NaN", "nan", "NAN", "<NA>", "N/A", "n/a", "#N/A", "#NA", "null", "NULL", "Null", "?", "."}
 )
-# Missing in a column of numbers or dates. In a column of texts "NA" is missing unless empty cells occur too; others are levels.
+# Missing in a column of numbers or dates. In a column of texts they are levels; "NA" only if there are empty cells too.
 DOUBTFUL_MARKS = frozenset({"NA", "na", "None", "none", "-", "--", "missing", "Missing"})
 NUMBER_MARKS = MISSING_MARKS | DOUBTFUL_MARKS
 
-# Levels with fewer letters, such as M and m, may mean different things.
+# Levels with fewer letters, such as M and m, may mean different things if their capitals differ.
 LEAST_LETTERS = 2
 SHOWN_ALIKE = 3
 
@@ -37,7 +37,7 @@ DATE_FORMATS = (
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%b-%Y", "%b %Y", "%B %Y", "%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y",
     "%B %d, %Y", "%d.%m.%Y",
 )  # fmt: skip
-# Day or month first: only where the column fits one of the two and not the other.
+# Day or month first: only if the column fits one of the two and not the other.
 AMBIGUOUS_FORMATS = (("%d/%m/%Y", "%m/%d/%Y"), ("%d-%m-%Y", "%m-%d-%Y"), ("%d/%m/%y", "%m/%d/%y"))
 _LOOKS_LIKE_DATE = re.compile(
     r"\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?([T ].*)?$|[A-Za-z]{3,9}[- ].*\d{4}$|\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{4}$"
@@ -45,12 +45,12 @@ _LOOKS_LIKE_DATE = re.compile(
 
 
 def is_plain_number(text: str) -> bool:
-    """Is it a number as programs write it?"""
+    """Is it a number as programming languages write it?"""
     return _PLAIN.match(text) is not None
 
 
 def beyond_limit(text: str) -> str | None:
-    """The number in ``<0.1``, ``> 200`` or ``65+``, beyond which an instrument or a form does not tell; None: something else."""
+    """The number in ``<0.1``, ``> 200`` or ``65+``, the limit of an instrument or a form; None: something else."""
     found = _BEYOND.match(text)
     number = None if found is None else found.group(1) or found.group(2)
     return number if number is not None and is_plain_number(number) else None
@@ -67,7 +67,7 @@ def exact_numbers(texts: Sequence[str]) -> list[Fraction]:
 
 
 def uniform_numbers(texts: Sequence[str]) -> tuple[list[str], str] | None:
-    """Texts as plain numbers where all are written in one of the known ways, and which it is; None where they are not."""
+    """Texts as plain numbers, and their notation in words, if all have one of the known notations; None if not."""
     for name, clean in _WAYS:
         cleaned = [clean(text) for text in texts]
         if all(text is not None and is_plain_number(text) for text in cleaned):
@@ -133,7 +133,7 @@ def has_decimal_comma(texts: Sequence[str]) -> bool:
 
 
 def decimal_comma_numbers(texts: Sequence[str]) -> list[str] | None:
-    """Texts as plain numbers where all are whole or have a decimal comma, and some have; None where they are not."""
+    """Texts as plain numbers if all are whole or have a decimal comma, and some have one; None if not."""
     cleaned = [_comma(text) for text in texts]
     if all(text is not None for text in cleaned) and any("," in text for text in texts):
         return [text for text in cleaned if text is not None]
@@ -141,10 +141,10 @@ def decimal_comma_numbers(texts: Sequence[str]) -> list[str] | None:
 
 
 def parse_dates(texts: Sequence[str], counts: np.ndarray, *, share: float) -> tuple[np.ndarray, str] | None:
-    """Texts as datetime64[ns] (NaT where one is no date) and the format; None where fewer than ``share`` of the rows fit.
+    """Texts as datetime64[ns] (NaT: no date) and their format; None if fewer than ``share`` of the rows fit any.
 
-    ISO first, then other formats that have one meaning. A format whose order of day and month is open counts only if the
-    column decides it: some cell does not fit the other order.
+    ISO first, then other formats that have one meaning. Formats in which day or month may come first count only if the column
+    decides between them: some cell does not fit the other order.
     """
     total = counts.sum()
     looks = np.array([_LOOKS_LIKE_DATE.match(text) is not None for text in texts], dtype=bool)
@@ -178,7 +178,7 @@ def _readable(how: str) -> str:
 
 
 def alike(counts: Mapping[str, int]) -> tuple[dict[str, str], str]:
-    """Words that differ by capitals and spaces only, each with the most frequent of them; and which they are, in words.
+    """For words that differ by capitals and spaces only, the most frequent one of them; and a list of them for a message.
 
     ``counts``: rows that have each text.
     """
@@ -187,20 +187,20 @@ def alike(counts: Mapping[str, int]) -> tuple[dict[str, str], str]:
         if rows and sum(map(str.isalpha, text)) >= LEAST_LETTERS:
             groups.setdefault(" ".join(text.casefold().split()), []).append(text)
     becomes: dict[str, str] = {}
-    told = []
+    listed = []
     for group in groups.values():
         if len(group) > 1:
             becomes |= dict.fromkeys(group, max(group, key=lambda text: counts[text]))
-            told.append(" and ".join(map(repr, group)))
-    more = f" and {len(told) - SHOWN_ALIKE} more" if len(told) > SHOWN_ALIKE else ""
-    return becomes, "; ".join(told[:SHOWN_ALIKE]) + more
+            listed.append(" and ".join(map(repr, group)))
+    more = f" and {len(listed) - SHOWN_ALIKE} more" if len(listed) > SHOWN_ALIKE else ""
+    return becomes, "; ".join(listed[:SHOWN_ALIKE]) + more
 
 
 _LEADING_NUMBER = re.compile(r"\D*?(-?\d+(\.\d+)?)")
 
 
 def order_by_numbers(texts: Sequence[str]) -> tuple[str, ...] | None:
-    """Levels in the order of the first number in each ("1-5", "6-10"); None where one has none or two have the same."""
+    """Levels in the order of the first number in each ("1-5", "6-10"); None if one has none or two have the same."""
     found = [_LEADING_NUMBER.match(text) for text in texts]
     keys = [float(match.group(1)) for match in found if match]
     if len(keys) < len(texts) or len(set(keys)) < len(keys):

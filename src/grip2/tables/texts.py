@@ -1,4 +1,4 @@
-"""Columns of text, as the rules of `grip2.tables.roles` read them: numbers, dates or levels."""
+"""Columns of text, read by the rules of `grip2.tables.roles` as numbers, dates or levels."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class Texts:
         return replace(reading, notices=(*asked_about, *reading.notices))
 
     def _alike_as_one(self, codes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Words that differ by capitals and spaces only as one level; and what to tell about it."""
+        """Codes in which words that differ by capitals and spaces only are one level; and a notice about it."""
         becomes, shown = alike(dict(zip(self.labels, counts.tolist(), strict=True)))
         if not becomes:
             return codes, ()

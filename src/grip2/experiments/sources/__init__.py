@@ -1,4 +1,4 @@
-"""Sources of data by name: every file of this folder holds one as ``SOURCE``."""
+"""All sources of data by name: every file of this folder holds one as ``SOURCE``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Families of signals, from linear to purely nonlinear: places and weights fixed, X and noise redrawn in every trial.
 
-The response is a measurement, or is cut into classes. The report sets the method that the plan lists first against the best
-of the others.
+The response is a measurement, or is cut into classes. The report compares the method that the plan lists first with the best of
+the others.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Family(Source):
         "snr": Option(0.5, above=0),
         "n_signals": Option(20, least=1),
         "truth": Option(0, least=0),  # seed of places and weights
-        # 0: the response is a measurement. Else it is cut into so many classes of equal frequency.
+        # 0: the response is a measurement. Otherwise it is cut into so many classes of equal frequency.
         "classes": Option(0, choices=(0, 2, 3, 4, 5), added_later=True),
     }
     default_knockoffs = "exact"
@@ -91,7 +91,7 @@ def _table(options: Mapping[str, Any], random_state: int | np.random.Generator) 
 
 
 def _by_family_and_method(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with classes told in the family's name, "linear, 2 classes", and seed ensembles as methods of their own."""
+    """The rows with classes in the family's name, "linear, 2 classes", and seed ensembles as methods of their own."""
     in_classes = rows["family"] + ", " + rows["classes"].astype(str) + " classes"
     family = rows["family"].where(rows["classes"] == 0, in_classes)
     methods = [ensemble_name(method, size) for method, size in zip(rows["method"], rows["ensemble"], strict=True)]
@@ -99,7 +99,7 @@ def _by_family_and_method(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _power_figure(rows: pd.DataFrame, looks: MethodLooks, level: float) -> list[Section]:
-    """Means over cells: of noise levels that every number of rows has, and of methods that were run in all of them."""
+    """Power against rows, at noise levels that every number of rows has, for methods that were run in all these cells."""
     if rows["n"].nunique() == 1:
         return []
     everywhere = rows.groupby("snr")["n"].nunique() == rows["n"].nunique()
@@ -180,7 +180,7 @@ def _realised_fdr(rows: pd.DataFrame, looks: MethodLooks, level: float) -> Secti
 
 
 def _above_level(fdr: pd.DataFrame, looks: MethodLooks, level: float) -> str:
-    """Which methods exceed the level by more than two standard errors, in which family."""
+    """A sentence on the methods that exceed the level by more than two standard errors, in which family."""
 
     def names(rows: pd.DataFrame) -> str:
         return ", ".join(f"{looks.label(method)} ({family})" for family, method in rows.index)

@@ -1,6 +1,6 @@
 """HIV-1 drug resistance (section 4.3): X and y fixed, knockoffs redrawn in every trial, judged by position.
 
-The only experiment of which the paper prints numbers (section 4.3, appendix A.2); they stand beside ours in the report.
+The only experiment for which the paper prints numbers (section 4.3, appendix A.2); the report shows them beside ours.
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ from functools import partial
 import numpy as np
 
 from grip2.knockoffs.s_matrix._group_newton import Derivatives, Point, Solution, minimise_blocks
-from grip2.knockoffs.s_matrix._groups import Groups, has_blocks, in_form, rescaled, units_of
-from grip2.knockoffs.s_matrix._newton import minimise
-from grip2.knockoffs.s_matrix._scale import ceiling_of, correlation_scale, lift
+from grip2.knockoffs.s_matrix._groups import Groups
+from grip2.knockoffs.s_matrix._smooth import smooth_s
 from grip2.units import Units
 
 
@@ -23,15 +22,7 @@ def maxent(Sigma: np.ndarray, *, copies: int = 1, groups: Groups = None) -> np.n
     holds at the optimum as it does for ``mvr``: ``m/s_j = (D^-1)_jj >= 1/(c - s_j)``. With groups the same objective
     is maximised over block-diagonal S (``solve_blocks``).
     """
-    ceiling = ceiling_of(copies)
-    R, scale = correlation_scale(Sigma)
-    R, _ = lift(R)
-    units = units_of(groups, len(R))
-    if has_blocks(units):
-        return rescaled(solve_blocks(R, units, copies).S, scale)
-    value, derivatives = partial(_value, copies), partial(_derivatives, copies)
-    s = minimise(R, value, derivatives, ceiling=ceiling, tolerance=1e-13)
-    return in_form(np.asarray(s * scale), units)
+    return smooth_s(Sigma, copies, groups, value=_value, derivatives=_derivatives, solve_blocks=solve_blocks)
 
 
 def _value(m: int, s: np.ndarray, factor: np.ndarray, inverse: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Shared by all solvers: the correlation scale, the ridge for singular matrices, factorisations, a feasible start."""
+"""Helpers of all solvers: the correlation scale, the ridge for singular matrices, factorisations, a feasible start."""
 
 from __future__ import annotations
 

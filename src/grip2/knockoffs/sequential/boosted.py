@@ -1,7 +1,7 @@
-"""Boosted trees as an additional predictor of a number: cross-fitted, so that no row is predicted by trees that saw it.
+"""Boosted trees as an additional predictor of a number: cross-fitted, so that no row is predicted by trees trained on it.
 
-Which of the two halves of the table a row belongs to is decided by a hash of its values in all other units. The half of a row
-is therefore known again when its knockoffs are drawn, whatever rows are asked for, and copies of a row share it.
+A hash of a row's values in all other units decides to which half of the table it belongs. Its half is therefore the same when
+its knockoffs are drawn, whatever other rows are given, and copies of a row share it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 _ROUNDS = 100
+_FEWEST_ROWS = 40  # of a half, to learn from
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ def _mixed(x: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class BoostedPrediction:
-    """``trees[h]`` was trained on the rows of the other half and predicts those of half h; None: half h was empty."""
+    """``trees[h]`` was trained on the rows of the other half and predicts those of half h."""
 
     trees: tuple[HistGradientBoostingRegressor, HistGradientBoostingRegressor]
     centre: float
@@ -59,8 +60,8 @@ class BoostedPrediction:
 
 
 def learn_boosted(Z: np.ndarray, column: np.ndarray, halves: np.ndarray, seed: int) -> BoostedPrediction | None:
-    """None where a half has too few rows to learn from, or the trees predict nothing."""
-    if min(np.bincount(halves, minlength=2)) < 40 or not Z.shape[1]:
+    """The trees of both halves; None if a half has too few rows to learn from, or the predictions are constant."""
+    if min(np.bincount(halves, minlength=2)) < _FEWEST_ROWS or not Z.shape[1]:
         return None
     trees = []
     predicted = np.empty(len(Z))

@@ -1,15 +1,15 @@
-"""Knockoffs unit after unit: learnt once for a number of copies, then drawn for any rows.
+"""The chain of models that draws knockoffs unit after unit: learnt once for a number of copies, then used for any rows.
 
 Let F be the distribution of a unit given all other units and the copies that were drawn before, and u = F(x) the quantile of the
 original x. The quantiles of its copies are drawn so that those of all members, as normal scores, are jointly normal with one
 correlation rho; a copy is the value of F at its quantile. The members are then exchangeable given everything else. (With
-rho = 0 the copies do not depend on the original: sequential conditional independent pairs, Candes et al. 2018. They give the
-units that are drawn first as much freedom as possible and leave none to the last, if columns are strongly correlated; rho
-shares it out.) Several copies: Gimenez and Zou 2019; sequential conditional exchangeable pairs: Bates et al. 2021.
+rho = 0 the copies do not depend on the original: sequential conditional independent pairs, Candes et al. 2018. If columns are
+strongly correlated, these give the units that are drawn first the largest possible S and leave almost none to the last; rho
+shares S out.) Several copies: Gimenez and Zou 2019; sequential conditional exchangeable pairs: Bates et al. 2021.
 
-The members of a unit that was drawn enter later models by their mean, so that the models treat them alike, and there are as many
-predictors as other columns however many copies. Inside a unit, columns follow each other: a column of a member is modelled given
-the earlier columns of the same member.
+The members of a unit that was drawn enter later models by their mean: so models treat them alike, and the number of predictors
+does not depend on the number of copies. Inside a unit, columns are drawn one after the other: a column of a member is modelled
+given the earlier columns of the same member.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grip2.knockoffs.sequential.models import ConditionalModel, Law
 from grip2.knockoffs.sequential.parts import Part
 from grip2.knockoffs.sequential.tilt import centre_and_scale
 
-# A model has at most this many predictors, and at most one for so many rows.
+# A model has at most this many predictors, and at most one for every so many rows.
 _MAX_PREDICTORS, _ROWS_A_PREDICTOR = 150, 5
 _EDGE = 1e-12  # quantiles are kept this far from 0 and 1
 
@@ -50,9 +50,9 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """Random numbers of some rows: ties are broken by ``uniform`` (rows, parts), copies drawn by ``normal``.
+    """Random numbers of some rows: ties are broken by ``uniform`` (rows, parts), copies are drawn with ``normal``.
 
-    ``normal`` is (rows, 1 or 1 + copies, parts): for several copies one for all of them, then one for each.
+    ``normal`` is (rows, 1 or 1 + copies, parts): one number that all copies share and, for several copies, one for each.
     """
 
     uniform: np.ndarray
@@ -64,7 +64,7 @@ class Noise:
         return cls(rng.random((n_rows, n_parts)), rng.standard_normal((n_rows, width, n_parts)))
 
     def of_unit(self, first: int, parts: int) -> Noise:
-        """Of the parts of one unit."""
+        """The random numbers of the parts of one unit."""
         return Noise(self.uniform[:, first : first + parts], self.normal[:, :, first : first + parts])
 
     def of_part(self, part: int) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +83,7 @@ def copied_quantiles(u: np.ndarray, normal: np.ndarray, rho: float, copies: int)
 
 @dataclass(frozen=True, eq=False)
 class PartModel:
-    """The model of a part: which columns predict it, and how; ``rho`` is the correlation of the scores of its members."""
+    """The model of a part given its predictors; ``rho`` is the correlation of the normal scores of its members."""
 
     part: Part
     predictors: np.ndarray
@@ -124,6 +124,7 @@ def learn_part(
 
 
 def _most_correlated(M: np.ndarray, values: np.ndarray, allowed: np.ndarray, limit: int) -> np.ndarray:
+    """The ``limit`` allowed columns of M that correlate most with any column of the values, ascending."""
     centred = values - values.mean(axis=0)
     centred /= np.maximum(centred.std(axis=0), np.finfo(float).tiny)
     means = M.mean(axis=0)

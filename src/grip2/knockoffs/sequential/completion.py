@@ -1,4 +1,4 @@
-"""Missing values filled in by chained draws: every part from its model given all other columns, a few sweeps."""
+"""Fills in missing values by chained draws: every part from its model given all other columns, in a few sweeps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from grip2.knockoffs.sequential.chain import PartModel, Scale, learn_part
 from grip2.knockoffs.sequential.parts import Part, Plan
 
-# Sweeps of ``fit``, which learns the models anew in each, and of every draw, which starts from unconditional draws.
+# Sweeps while learning, which fits the models anew in each, and of every completion, which starts from unconditional draws.
 _LEARNING_SWEEPS, _SWEEPS = 3, 5
 
 
@@ -24,15 +24,15 @@ class Completion:
     def complete(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """X with its missing values drawn; observed values are untouched."""
         filled = np.array(X, dtype=float)
-        concerned = []
+        needed = []
         for model, pool in zip(self.models, self.pools, strict=True):
             gaps = _gaps(X, model.part)
             if len(gaps):
                 _fill(filled, X, model.part, gaps, pool[rng.integers(len(pool), size=len(gaps))])
-                concerned.append((model, gaps))
+                needed.append((model, gaps))
         M = self.scale.apply(filled)
         for _ in range(_SWEEPS):
-            for model, gaps in concerned:
+            for model, gaps in needed:
                 values = model.given(M[gaps], None).draw(rng.random(len(gaps)))
                 _fill(filled, X, model.part, gaps, values)
                 own = model.part.columns
@@ -73,5 +73,6 @@ def _gaps(X: np.ndarray, part: Part) -> np.ndarray:
 
 
 def _fill(filled: np.ndarray, X: np.ndarray, part: Part, gaps: np.ndarray, values: np.ndarray) -> None:
+    """Write the values of a part into its rows ``gaps`` of ``filled``, where they are missing in X."""
     where = np.ix_(gaps, part.columns)
     filled[where] = np.where(np.isnan(X[where]), values, X[where])

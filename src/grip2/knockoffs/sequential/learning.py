@@ -19,12 +19,12 @@ from grip2.knockoffs.sequential.chain import (
 from grip2.knockoffs.sequential.models import Law
 from grip2.knockoffs.sequential.parts import Part, Plan
 
-# The correlation of normal scores stays below _MOST, and above the least that the number of copies allows by _MARGIN.
+# The correlation of normal scores is at most _MOST, and exceeds the least that the number of copies allows by at least _MARGIN.
 _MOST, _MARGIN = 0.99, 0.02
 _CALIBRATIONS = 2
-# The covariance of columns with their own knockoffs is the mean of several realisations if there are fewer rows than this.
+# The covariance of columns with their own knockoffs is averaged over several realisations if there are fewer rows than this.
 _OWN_ROWS = 2_000
-# Values other than observed ones are drawn where a model of the observed ones leaves less than this share of the S wanted.
+# A discrete column is drawn by regression if a model of its observed values leaves less than this share of the S wanted.
 _LEAST_SHARE = 0.6
 
 
@@ -40,8 +40,8 @@ def learn_chain(
 ) -> Chain:
     """Learn the models of all units from complete rows; one realisation of the knockoffs is drawn along the way.
 
-    ``S`` (p,) or (p, p) is what the knockoffs should have, for columns of variance 1; what they have is found from the
-    realisation. ``keep_values``: discrete numbers take observed values even where that leaves no power.
+    ``S`` (p,) or (p, p) is the S to aim at, for columns of variance 1; the S that the knockoffs have is found from the
+    realisation. ``keep_values``: discrete numbers take observed values even if that leaves no power.
     """
     n, p = X.shape
     scale = Scale.of(X)
@@ -87,10 +87,10 @@ def _wanted(S: np.ndarray, part: Part, earlier: tuple[Part, ...]) -> float:
 
 
 def _calibrated(law: Law, spread: np.ndarray, wanted: float, copies: int, rng: np.random.Generator) -> float:
-    """The correlation of normal scores with which members have a covariance of variance less S, given the rest.
+    """The correlation of normal scores for which members have the covariance ``variance - S`` given everything else.
 
-    That is 1 - S / variance for a normal law. Values of other laws are less correlated than their scores; how much is found
-    from draws of two members. Few rows decide it where values are rare, hence the bounds.
+    For a normal law it is 1 - S / variance. Values of other laws are less correlated than their scores; by how much is found
+    from draws of two members. For rare values these depend on few rows, hence the bounds.
     """
     variance = float(np.sum(law.variance / spread**2))
     if variance <= 0:

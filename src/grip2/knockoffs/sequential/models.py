@@ -1,4 +1,4 @@
-"""What the models of a conditional distribution have in common."""
+"""The interfaces of the models of a part: what every conditional distribution offers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Law(Protocol):
         """(rows,) quantiles u with ``draw(u)`` equal to the values; ties are broken by uniform random numbers v.
 
         They are uniform if the values follow the law. A law whose mean and spread were corrected returns the quantiles of the
-        uncorrected one: draws at copies of them then have the corrected moments.
+        uncorrected law: draws at copies of these quantiles then have the corrected moments.
         """
 
 

@@ -15,15 +15,17 @@ from scipy.optimize import minimize
 from grip2.knockoffs.sequential.tilt import interval, probabilities
 
 _MAX_STEPS = 300
-# The search begins with some of the rows, about so many, and so many steps.
+# The search begins with about so many of the rows, for so many steps.
 _START_ROWS, _START_STEPS = 4_000, 100
-# It ends where every expected product is this close to the observed one, in standard errors, about.
+# It ends when every expected product is about this close to the observed one, in standard errors.
 _SETTLED = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryLaw:
-    cumulative: np.ndarray  # (rows, levels)
+    """The distribution of the level of a category in some rows."""
+
+    cumulative: np.ndarray  # (rows, levels) cumulative probabilities
     mean: np.ndarray  # (rows, levels - 1): of the indicators
 
     @property
@@ -42,7 +44,7 @@ class CategoryLaw:
 
 @dataclass(frozen=True, eq=False)
 class CategoryModel:
-    """Level 0 is the reference; ``intercepts`` and ``slopes`` have an entry or column for every level."""
+    """The fitted regression: an intercept (levels,) and a column of slopes (predictors, levels) for every level."""
 
     intercepts: np.ndarray
     slopes: np.ndarray
@@ -74,8 +76,8 @@ def learn_category(Z: np.ndarray, indicators: np.ndarray, ridge: float) -> Categ
 def _fitted(Z: np.ndarray, onehot: np.ndarray, ridge: float, start: np.ndarray, max_steps: int) -> np.ndarray:
     """(1 + predictors, levels) intercepts and slopes; the ridge acts on slopes only."""
     n, d = Z.shape
-    # Coordinates in which the Hessian is near the identity: whitened predictors, and every level by its frequency. The ridge
-    # belongs to it, or directions in which predictors hardly vary would hold up the search.
+    # Coordinates in which the Hessian is near the identity: whitened predictors, scaled by the frequency of every level. They
+    # include the ridge, without which directions in which predictors hardly vary would slow down the search.
     counts = np.maximum(onehot.sum(axis=0), 0.5)
     A = np.column_stack([np.ones(n), Z])
     gram = A.T @ A / n

@@ -1,4 +1,4 @@
-"""The parts of a table: what one model draws at a time, and the model that each part gets."""
+"""The parts of a table, columns that one model draws together, and which model each part gets."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from grip2.knockoffs.sequential.residuals import learn_residuals, share_outside
 from grip2.knockoffs.sequential.tilt import Support, learn_support, learn_tilt
 from grip2.units import Units
 
-# Ridge of the regressions: relative to the number of rows for least squares, where it only keeps collinear predictors
-# solvable, and in pseudo-rows for likelihoods, where it also keeps slopes finite if rare values are separable. Both as small
-# as possible: shrinkage makes knockoffs less correlated with other columns than the originals are.
+# Ridges of the regressions, as small as possible, because shrinkage makes knockoffs less correlated with other columns than the
+# originals are. Relative to the number of rows for least squares, so that collinear predictors can be solved for; in pseudo-rows
+# for likelihoods, where it also keeps slopes finite if rare values are separable.
 _RELATIVE_RIDGE = 1e-6
 _PSEUDO_ROWS = 1.0
-# A continuous column is drawn from its observed values, in bins, if a larger share of the draws of a regression lies outside
-# its range. (A share 2 / n of new values does so by chance.)
+# A continuous column is drawn from its observed values, in bins, if a larger share of the draws of a regression than this lies
+# outside its range. (By chance, a share of 2 / n of new values does.)
 _MOST_OUTSIDE = 0.005
 
 

@@ -15,19 +15,22 @@ from scipy.linalg import cho_factor, cho_solve
 
 from grip2.knockoffs.sequential.tilt import centre_and_scale
 
-# Residuals come from _WINDOWS windows of neighbouring fitted values, each of this share of the rows, at least _FEWEST.
+# Residuals come from _WINDOWS windows of neighbouring fitted values, each with the share _SHARE of the rows; from one window if
+# these would be fewer rows than _FEWEST.
 _WINDOWS, _SHARE, _FEWEST = 10, 0.2, 100
 # Quantiles kept of every window.
 _LEVELS = 1_000
-_GOLDEN = (5**0.5 - 1) / 2
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread evenly
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualLaw:
+    """The distribution of the column in some rows: a mean, and residuals of the window of each row."""
+
     model: ResidualModel
     index: np.ndarray  # (rows,) fitted values, on the standardised scale
-    base: np.ndarray  # (rows,) means: the same, corrected
-    window: np.ndarray  # (rows,)
+    base: np.ndarray  # (rows,) corrected fitted values: the means
+    window: np.ndarray  # (rows,) number of the window
 
     @property
     def mean(self) -> np.ndarray:
@@ -69,13 +72,15 @@ class ResidualLaw:
 
 @dataclass(frozen=True, eq=False)
 class ResidualModel:
+    """A linear regression on the standardised scale, and tables of its residuals."""
+
     index_slopes: np.ndarray  # (d,) of the fitted value that chooses the window
     slopes: np.ndarray  # (d,) the same, corrected for shifts
     edges: np.ndarray  # (windows - 1,) fitted values between windows
     shifts: np.ndarray  # (windows,) added to fitted values
     residuals: np.ndarray  # (windows, levels) quantiles of the residuals, at the levels (k + 1/2) / levels
-    noise: np.ndarray  # (windows, levels) the same, without mean and scaled: what draws add to their means
-    variances: np.ndarray  # (windows,)
+    noise: np.ndarray  # (windows, levels) the same, centred and scaled: what draws add to their means
+    variances: np.ndarray  # (windows,) of the noise
     centre: float
     scale: float
 
@@ -92,8 +97,8 @@ class ResidualModel:
 def learn_residuals(Z: np.ndarray, column: np.ndarray, ridge: float, *, continuous: bool) -> ResidualModel:
     """Least squares with a ridge, and the quantiles of residuals in windows of fitted values.
 
-    Draws of a ``continuous`` column follow the mean of the column in every window. Otherwise the fitted value is the mean, and
-    residuals give the spread only. In both cases draws may lie outside the observed range: see ``share_outside``.
+    Draws of a ``continuous`` column have the mean of the column in every window; draws of other columns have the fitted value as
+    their mean. In both cases they may lie outside the observed range: see ``share_outside``.
     """
     n, d = Z.shape
     centre, scale = centre_and_scale(column)

@@ -1,4 +1,4 @@
-"""Sequential knockoffs: unit after unit from fitted conditional distributions, for tables of numbers and categories."""
+"""Sequential knockoffs: drawn unit after unit from fitted conditional distributions, for tables of numbers and categories."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class SequentialKnockoffs(JointCopiesSampler):
         return filled
 
     def s_for(self, copies: int = 1) -> np.ndarray:
-        """S of so many copies: its diagonal (p,) for single columns, with groups the block-diagonal matrix (p, p).
+        """S for this number of copies: its diagonal (p,) for single columns, with groups the block-diagonal matrix (p, p).
 
         The first call for a number of copies learns the models.
         """

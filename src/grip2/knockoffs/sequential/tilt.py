@@ -19,8 +19,8 @@ MAX_BINS = 64
 _START_ROWS = 1_500
 _GAIN = 1e-3
 _MAX_STEPS, _START_STEPS = 50, 12
-_SETTLED = 0.005  # log-likelihood units a row
-_MAX_TILT = 50.0
+_SETTLED = 0.005  # log-likelihood units per row: with less to gain, the share explained has settled
+_MAX_TILT = 50.0  # bound on logarithms of ratios of densities
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Support:
         return np.asarray(np.searchsorted(self.values[self.first], column, side="right") - 1)
 
     def place(self, column: np.ndarray, bins: np.ndarray, v: np.ndarray, tilt: np.ndarray) -> np.ndarray:
-        """The inverse of ``pick``: where inside its bin each value lies; values that several rows share are placed by v."""
+        """The inverse of ``pick``: where in its bin each value lies, from 0 to 1; v places values that several rows share."""
         before = np.concatenate([[0], self.cumulative])
         last = np.append(self.first[1:], len(self.values))
         low, high = before[self.first[bins]], before[last[bins]]
@@ -108,8 +108,10 @@ def centre_and_scale(column: np.ndarray) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class TiltedLaw:
+    """The distribution of the column in some rows."""
+
     support: Support
-    tilt: np.ndarray  # (rows,)
+    tilt: np.ndarray  # (rows,) z'b
     cumulative: np.ndarray  # (rows, bins) cumulative probabilities
     mean: np.ndarray  # (rows, 1)
 
@@ -123,7 +125,7 @@ class TiltedLaw:
         bins = np.minimum((self.cumulative < u[:, None]).sum(axis=1), self.cumulative.shape[1] - 1)
         if self.support.singles:
             return np.asarray(self.support.values[bins][:, None])
-        # Where u lies inside the interval of the bin is again uniform, and picks the value.
+        # The position of u inside the interval of its bin is again uniform: it picks the value.
         low, high = interval(self.cumulative, bins)
         inside = np.clip((u - low) / np.maximum(high - low, np.finfo(float).tiny), 0.0, 1.0)
         return self.support.pick(bins, inside, self.tilt)[:, None]
@@ -143,7 +145,7 @@ def interval(cumulative: np.ndarray, bins: np.ndarray) -> tuple[np.ndarray, np.n
 
 @dataclass(frozen=True, eq=False)
 class TiltModel:
-    """``log_base`` holds log g for every bin, ``slopes`` b."""
+    """The fitted model: ``log_base`` is log g of every bin, ``slopes`` is b."""
 
     support: Support
     log_base: np.ndarray
@@ -192,6 +194,8 @@ def learn_tilt(
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
+    """Parameters on the way to their maximum."""
+
     log_base: np.ndarray
     slopes: np.ndarray
     alike: float = 0.0  # share of the variance that the predictors explain, once it has settled
@@ -206,9 +210,9 @@ def _newton(
     max_steps: int,
     most_alike: float = 1.0,
 ) -> _Fit:
-    """Newton's method with halved steps on the concave penalised log-likelihood, all parameters together.
+    """Newton's method with halved steps on the concave penalised log-likelihood, for all parameters together.
 
-    It ends early where predictors explain more than ``most_alike``: the slopes would only grow further.
+    It ends early if predictors explain more than ``most_alike``: the slopes would only grow further.
     """
     n, d = Z.shape
     frequency = np.bincount(codes, minlength=len(points)).astype(float)
