@@ -41,7 +41,7 @@ $(VENV)/.installed-docs: pyproject.toml | $(VENV)/.installed
 demo: $(VENV)/.installed ## make .venv, install, select features on a generated table, write the report
 	$(BIN)/grip2 demo --out grip2-demo --force
 
-test: $(VENV)/.installed-test lint ## lint, types and the quick tests (11 minutes on 2 cores)
+test: $(VENV)/.installed-test lint ## lint, types and the quick tests (about 15 minutes on 2 cores)
 	$(BIN)/python -m pytest $(PARALLEL)
 
 coverage: $(VENV)/.installed-test ## the quick tests with a report of covered lines; fails below 95 % (half as long again)
