@@ -27,6 +27,7 @@ from grip2.statistics import effect_chain as prior
 from grip2.statistics.basis import FUNCTIONS, SIDES, Basis, SideFunctions
 from grip2.statistics.effect_model import SETS
 from grip2.statistics.effect_sampler import fit_effects
+from grip2.statistics.function_use import prior_chances, set_shares
 from grip2.statistics.pair_screen import KIND_OF, PRODUCTS_OF_KIND
 from grip2.units import Layout, Units
 
@@ -65,10 +66,9 @@ def _draw_response(
     n, all_pairs = main.shape[1], p * (p - 1) // 2
     noise = prior.NOISE_ROWS / (2 * rng.gamma(0.5 * prior.NOISE_ROWS))
     variances = np.clip(0.5 * prior.EFFECT_VARIANCES / n / rng.gamma(0.5, size=FUNCTIONS + 1), 0.01 / n, 10.0)
-    in_advance = [1.0 / len(SETS)] * len(SETS)
-    outside, inside = (
-        rng.dirichlet([idle, *in_advance]) for idle in (max(1.0, prior.ROWS_PER_ACTING_COLUMN * p / n), 1.0)
-    )
+    of_sets = set_shares(prior_chances(rng))
+    acting = [rng.beta(1.0, idle) for idle in (max(1.0, prior.ROWS_PER_ACTING_COLUMN * p / n), 1.0)]
+    outside, inside = (np.array([1.0 - share, *(share * of_sets)]) for share in acting)
     pair_share = min(0.5, rng.beta(1.0, max(1.0, prior.ROWS_PER_ACTING_COLUMN * all_pairs / n)))
     kinds = rng.dirichlet(PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum())
     member, acts, in_pair = rng.integers(0, 2, p), np.zeros((2, p), dtype=bool), np.zeros(p, dtype=bool)

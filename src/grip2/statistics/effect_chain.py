@@ -19,6 +19,7 @@ from grip2.statistics.basis import FUNCTIONS
 from grip2.statistics.effect_model import SETS, EffectModel
 from grip2.statistics.effect_moves import EffectMoves, kinds_of_acting_pairs, log_density
 from grip2.statistics.effect_start import greedy_state
+from grip2.statistics.function_use import draw_chances, even_chances, set_shares
 from grip2.statistics.pair_screen import PRODUCTS_OF_KIND
 
 SWEEPS_PER_ROUND = 4  # between two draws of noise, effect variances and shares
@@ -132,6 +133,7 @@ class Chain:
     rounds: int = field(init=False, default=0)  # so far
     tempered: bool = field(init=False, default=True)  # is the likelihood tempered in its burn-in?
     variances: np.ndarray = field(init=False)  # (functions + 1,) of effects of each basis function, and of products
+    chances: np.ndarray = field(init=False)  # (functions,) that a column which acts does so along each of them
     # (2, 1 + sets) share of columns that do not act and of each set of functions; for units outside and inside of acting pairs
     shares: np.ndarray = field(init=False)
     pair_share: float = field(init=False)  # of pairs that act
@@ -149,7 +151,8 @@ class Chain:
         pairs = len(self._has_functions) + np.arange(len(self.state.pair))
         self._visited = np.concatenate([np.flatnonzero(self._has_functions), pairs])
         self.variances = np.full(FUNCTIONS + 1, EFFECT_VARIANCES / self.n)
-        self.shares = np.tile(np.array([0.9, *[0.1 / len(SETS)] * len(SETS)]), (2, 1))
+        self.chances = even_chances()
+        self.shares = np.tile([0.9, *(0.1 * set_shares(self.chances))], (2, 1))
         self.pair_share = 1.0 / max(2, self.all_pairs)
         self.kind_shares = PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum()
 
@@ -158,11 +161,11 @@ class Chain:
         found = greedy_state(self.terms, self.n)
         if found.acting.any():
             self.state, self.tempered = found, False
-            shares, pair_share = self.shares.copy(), self.pair_share
+            chances, shares, pair_share = self.chances, self.shares.copy(), self.pair_share
             self._draw_fixed()
             # The search finds the strongest terms only, so that how often terms act is not estimated from it: those shares keep
             # their prior values.
-            self.shares, self.pair_share = shares, pair_share
+            self.chances, self.shares, self.pair_share = chances, shares, pair_share
         return self
 
     def run(self, rounds: int, burn_in: int) -> Draws:
@@ -203,7 +206,7 @@ class Chain:
         self.terms.correlation[:] = other.terms.correlation
         self.state = EffectState(*(part.copy() for part in other.state))
         self.noise, self.variances, self.shares = other.noise, other.variances.copy(), other.shares.copy()
-        self.pair_share, self.kind_shares = other.pair_share, other.kind_shares.copy()
+        self.chances, self.pair_share, self.kind_shares = other.chances, other.pair_share, other.kind_shares.copy()
         self.noise_model.begin_at(other.noise_model)
 
     def log_density(self, prior: Prior) -> float:
@@ -241,10 +244,17 @@ class Chain:
         spread = 0.5 * squares + 0.5 * EFFECT_VARIANCES / n
         self.variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), 0.01 / n, 10.0)
         inside = state.in_pairs[terms.unit] > 0
+        counts = np.stack(
+            [
+                np.bincount(state.chosen[self._has_functions & (inside == bool(h))], minlength=len(SETS) + 1)
+                for h in range(2)
+            ]
+        )
+        self.chances = draw_chances(counts[:, 1:].sum(axis=0), self.chances, rng)
+        of_sets = set_shares(self.chances)
         for h, idle in enumerate((max(1.0, ROWS_PER_ACTING_COLUMN * len(terms.unit) / n), 1.0)):
-            counts = np.bincount(state.chosen[self._has_functions & (inside == bool(h))], minlength=len(SETS) + 1)
-            prior_counts = np.array([idle, *[1.0 / len(SETS)] * len(SETS)])
-            self.shares[h] = np.maximum(rng.dirichlet(counts + prior_counts), LEAST_PRIOR)
+            share = rng.beta(1.0 + counts[h, 1:].sum(), idle + counts[h, 0])
+            self.shares[h] = np.maximum([1.0 - share, *(share * of_sets)], LEAST_PRIOR)
         if self.all_pairs:
             idle = max(1.0, ROWS_PER_ACTING_COLUMN * self.all_pairs / n)
             share = float(rng.beta(1.0 + len(act), idle + self.all_pairs - len(act)))
