@@ -18,7 +18,7 @@ from grip2.knockoffs import GaussianKnockoffs
 from grip2.metrics import false_discovery_proportion, power
 
 # Statistics and shapes that were fitted in this process: the first fit of a shape compiles.
-_FITTED: set[tuple[str, int, int, str]] = set()
+_FITTED: set[tuple[Any, ...]] = set()
 
 
 # What makes two rows of a file of trials the same fit.
@@ -40,13 +40,13 @@ def generator(cell: str, data_set: int, purpose: int) -> np.random.Generator:
     return np.random.default_rng([crc32(cell.encode()), data_set, purpose])
 
 
-def scored(statistic: str, data: Simulated, *, fdr: float, cell: str, data_set: int) -> dict[str, Any]:
-    """Power and false discovery proportion of one fit with one exact knockoff copy, s by MVR; purposes 10 and 11 are ours."""
+def scored(statistic: str, data: Simulated, *, fdr: float, cell: str, data_set: int, copies: int = 1) -> dict[str, Any]:
+    """Power and false discovery proportion of one fit with exact knockoffs, s by MVR; purposes 10 and 11 are ours."""
     from grip2.statistics.registry import STATISTICS
 
     sampler = GaussianKnockoffs(np.zeros(len(data.covariance)), data.covariance, s="mvr").fit(data.X)
-    Xk = sampler.sample(data.X, rng=generator(cell, data_set, 10))
-    shape = (statistic, *data.X.shape, data.task)
+    Xk = sampler.sample(data.X, rng=generator(cell, data_set, 10), copies=copies)
+    shape = (statistic, *Xk.shape, data.task)
     first = shape not in _FITTED
     _FITTED.add(shape)
     began = time.perf_counter()
@@ -54,7 +54,7 @@ def scored(statistic: str, data: Simulated, *, fdr: float, cell: str, data_set: 
         data.X, Xk, data.y, rng=generator(cell, data_set, 11), task=data.task
     )
     seconds = time.perf_counter() - began
-    chosen = np.flatnonzero(knockoff_threshold(importance.W, fdr) <= importance.W)
+    chosen = np.flatnonzero(knockoff_threshold(importance.W, fdr, copies=copies) <= importance.W)
     return {
         "power": round(power(chosen, data.support), 4),
         "fdp": round(false_discovery_proportion(chosen, data.support), 4),

@@ -6,7 +6,8 @@ products of one of its functions with one of another unit's, with spike-and-slab
 
     y = sum_j f_j(x_j) + sum_(j, k) b_jk g_jk(x_j) h_jk(x_k) + noise,    x_j: column j of the acting member of its unit,
 
-where f_j is a sum of some basis functions, or 0, and most b_jk are 0. One member of a unit acts in all its terms.
+where f_j is a sum of some basis functions, or 0, and most b_jk are 0. One member of a unit acts in all its terms. How many terms
+act, along which functions, and how large effects and noise are is learned (`function_use`, `effect_chain`).
 
 The importance of a member is the posterior probability that the unit acts through it, in any term. The model knows that all
 members of a unit but one are knockoffs without effect, but not which: all have the same prior. A unit that does not act says
