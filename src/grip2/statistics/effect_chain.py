@@ -34,7 +34,10 @@ NOISE_ROWS = 2.0  # the prior of the noise counts as much as this many rows
 # A priori at most one column acts for every so many rows: more basis functions than rows could fit anything.
 ROWS_PER_ACTING_COLUMN = 10.0
 LEAST_NOISE = 1e-6  # share of the response's variance
-LEAST_PRIOR = 1e-6  # shares that are drawn are no smaller
+LEAST_PRIOR = 1e-6  # shares of kinds of products are no smaller
+LEAST_SET = (
+    1e-12  # nor are those of sets of functions; if they were larger, unused functions would come in with many columns
+)
 # The burn-in begins as if a table had no more rows than this, so that chains do not stick where they begin.
 TEMPERED_ROWS = 2000.0
 _EXTREME = 30.0  # latent means are clipped to this distance from zero
@@ -146,7 +149,8 @@ class Chain:
 
     def __post_init__(self) -> None:
         self.state = nothing_acts(self.terms)
-        self._has_functions = (self.terms.place != len(self.terms.gram) - 1).any(axis=(0, 2))
+        self._present = (self.terms.place != len(self.terms.gram) - 1).any(axis=0)  # (p, functions) of any member
+        self._has_functions = self._present.any(axis=1)
         # Columns of a wide table that are not in the model have nothing to draw.
         pairs = len(self._has_functions) + np.arange(len(self.state.pair))
         self._visited = np.concatenate([np.flatnonzero(self._has_functions), pairs])
@@ -243,18 +247,14 @@ class Chain:
         squares = np.array([*(of_columns**2).sum(axis=(0, 1)), (of_pairs**2).sum()])
         spread = 0.5 * squares + 0.5 * EFFECT_VARIANCES / n
         self.variances = np.clip(spread / rng.gamma(0.5 * acting + 0.5), 0.01 / n, 10.0)
-        inside = state.in_pairs[terms.unit] > 0
-        counts = np.stack(
-            [
-                np.bincount(state.chosen[self._has_functions & (inside == bool(h))], minlength=len(SETS) + 1)
-                for h in range(2)
-            ]
-        )
-        self.chances = draw_chances(counts[:, 1:].sum(axis=0), self.chances, rng)
+        acts = state.chosen > 0
+        self.chances = draw_chances(SETS[state.chosen[acts] - 1] > 0, self._present[acts], self.chances, rng)
         of_sets = set_shares(self.chances)
+        inside = state.in_pairs[terms.unit] > 0
         for h, idle in enumerate((max(1.0, ROWS_PER_ACTING_COLUMN * len(terms.unit) / n), 1.0)):
-            share = rng.beta(1.0 + counts[h, 1:].sum(), idle + counts[h, 0])
-            self.shares[h] = np.maximum([1.0 - share, *(share * of_sets)], LEAST_PRIOR)
+            these = self._has_functions & (inside == bool(h))
+            share = rng.beta(1.0 + np.count_nonzero(these & acts), idle + np.count_nonzero(these & ~acts))
+            self.shares[h] = np.maximum([1.0 - share, *(share * of_sets)], LEAST_SET)
         if self.all_pairs:
             idle = max(1.0, ROWS_PER_ACTING_COLUMN * self.all_pairs / n)
             share = float(rng.beta(1.0 + len(act), idle + self.all_pairs - len(act)))

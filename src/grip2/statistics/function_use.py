@@ -17,7 +17,9 @@ from grip2.statistics.effect_model import SETS
 
 UNUSED = 0.5  # prior probability that a bent function or a step is not used at all; the line may always be used
 SHAPE = 0.5  # of the prior of a chance, Beta(SHAPE, SHAPE)
-_LEAST = 1e-3  # chances that are not 0 stay this far from 0 and 1
+# Chances that are not 0 stay this far from 0 and 1: draws beyond are moved there, which is exact up to a few hundred columns that
+# act. Without a limit a chance of the line near 0 would call for endless columns that act along no function.
+_LEAST = 1e-3
 
 _MAY_BE_UNUSED = np.arange(FUNCTIONS) > 0
 
@@ -39,16 +41,23 @@ def set_shares(chances: np.ndarray) -> np.ndarray:
     return np.asarray(shares / shares.sum())
 
 
-def draw_chances(counts: np.ndarray, chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(functions,) chances drawn given ``counts`` (sets,): how many columns act through each set; a Gibbs step.
+def draw_chances(chosen: np.ndarray, present: np.ndarray, chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(functions,) chances drawn given the sets along which columns act; a Gibbs step.
+
+    ``chosen``, ``present`` (columns, functions): the set of every column that acts, and which functions the column has at all (a
+    0/1 column has no curves).
 
     Columns never act along no function. How often that would have happened before the columns that act had one is drawn from
-    the ``chances`` of before; given these numbers, functions are independent and their chances are conjugate.
+    the ``chances`` of before; given these numbers, functions are independent and their chances are conjugate. Whether a function
+    that a column does not have is in its set says nothing, unless the set has no others: it is left out (integrated out), so
+    that columns without curves do not hold chances of curves where they are.
     """
-    columns = int(counts.sum())
+    columns = len(chosen)
     of_none = float((1.0 - chances).prod())
-    trials = columns + (int(rng.negative_binomial(columns, 1.0 - of_none)) if columns else 0)
-    along = counts @ SETS.astype(float)
+    nones = int(rng.negative_binomial(columns, 1.0 - of_none)) if columns else 0
+    counted = present | ~(chosen & present).any(axis=1, keepdims=True)
+    along = (chosen & counted).sum(axis=0)
+    trials = counted.sum(axis=0) + nones
     drawn = np.clip(rng.beta(SHAPE + along, SHAPE + trials - along), _LEAST, 1.0 - _LEAST)
     # Of a function along which no column acts: the probability that its chance is 0, by Bayes' rule.
     used_but_never = (1.0 - UNUSED) * np.exp(betaln(SHAPE, SHAPE + trials) - betaln(SHAPE, SHAPE))
