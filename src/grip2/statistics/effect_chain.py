@@ -34,10 +34,7 @@ NOISE_ROWS = 2.0  # the prior of the noise counts as much as this many rows
 # A priori at most one column acts for every so many rows: more basis functions than rows could fit anything.
 ROWS_PER_ACTING_COLUMN = 10.0
 LEAST_NOISE = 1e-6  # share of the response's variance
-LEAST_PRIOR = 1e-6  # shares of kinds of products are no smaller
-LEAST_SET = (
-    1e-12  # nor are those of sets of functions; if they were larger, unused functions would come in with many columns
-)
+LEAST_PRIOR = 1e-6  # shares that are drawn are no smaller
 # The burn-in begins as if a table had no more rows than this, so that chains do not stick where they begin.
 TEMPERED_ROWS = 2000.0
 _EXTREME = 30.0  # latent means are clipped to this distance from zero
@@ -254,7 +251,7 @@ class Chain:
         for h, idle in enumerate((max(1.0, ROWS_PER_ACTING_COLUMN * len(terms.unit) / n), 1.0)):
             these = self._has_functions & (inside == bool(h))
             share = rng.beta(1.0 + np.count_nonzero(these & acts), idle + np.count_nonzero(these & ~acts))
-            self.shares[h] = np.maximum([1.0 - share, *(share * of_sets)], LEAST_SET)
+            self.shares[h] = np.maximum([1.0 - share, *(share * of_sets)], LEAST_PRIOR)
         if self.all_pairs:
             idle = max(1.0, ROWS_PER_ACTING_COLUMN * self.all_pairs / n)
             share = float(rng.beta(1.0 + len(act), idle + self.all_pairs - len(act)))

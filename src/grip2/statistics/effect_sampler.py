@@ -253,7 +253,7 @@ def _resample(chains: Sequence[Chain], rng: np.random.Generator) -> None:
     common = Prior(
         float(np.exp(np.mean(np.log([prior.precision for prior in priors])))),
         np.exp(np.mean(np.log([prior.variances for prior in priors]), axis=0)),
-        np.log(np.mean([np.exp(prior.log_shares) for prior in priors], axis=0)),  # a set may be unused in some
+        np.mean([prior.log_shares for prior in priors], axis=0),
         np.mean([prior.log_pair for prior in priors], axis=0),
     )
     density = np.array([chain.log_density(common) for chain in chains])
