@@ -76,8 +76,8 @@ NOTES = """\
 mlc_churn, DoctorVisits and NCI60 have twice as many runs of automatic knockoffs (`--runs 28`). mlc_churn was run 14 times for
 each kind of effects first, with 0.146 +- 0.027 and 0.212 +- 0.029 at 0.1 and 0.2, and then, because that is above the bound at
 0.1, 14 times more. Three of its 15 variables act, so that one false discovery is a proportion of 0.25.
-In 90 further runs of `effects` (seeds 100 to 129, by hand) originals of variables without effect won in 0.089 of 1,055 cases, and in
-0.092 of the four largest of each run; 1/11 = 0.091 is due. With fair winners 84 runs have a standard error of 0.017 there.
+In 90 further runs of `effects` (seeds 100 to 129, by hand) originals of variables without effect won in 0.089 of 1,055 cases,
+and in 0.092 of the four largest of each run; 1/11 = 0.091 is due. With fair winners 84 runs have a standard error of 0.017 there.
 DoctorVisits was doubled for the same reason with an earlier version (0.115 +- 0.029 and 0.238 +- 0.034). NCI60 (64 rows) had
 0.065 +- 0.018 and 0.266 +- 0.032 (168 runs) before models of tables with fewer than 100 rows and more units than rows were
 restricted to straight lines (CHANGELOG, "Changed numbers"), a rule made because of that figure.
