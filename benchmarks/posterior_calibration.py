@@ -5,9 +5,9 @@
 Shares of columns and pairs that act, sizes of effects, noise, acting members and effects are all drawn from the prior; columns
 are normal and their copies correlate with them by 0.5. Tables whose response has a variance between 0.8 and 1.25 are kept,
 because the sampler standardises the response, and the prior is one of standardised responses: a choice made from the data
-leaves a posterior as it is. Of all units and members, the probability of acting is compared with how often they do, in ten
-bins. At this size the model has all nine products of all pairs, so that nothing of the prior is left
-out. Writes ``results/posterior/README.md``.
+leaves a posterior as it is. The probability P(original) = (1 + W) / 2 of the first member of a unit is compared with how often
+it is the acting one, in ten bins, and the probability that a unit acts through a member with how often it does. At this size
+the model has all nine products of all pairs, so that nothing of the prior is left out. Writes ``results/posterior/README.md``.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Drawn(NamedTuple):
     layout: Layout
     y: np.ndarray
     acts: np.ndarray  # (members, units)
+    member: np.ndarray  # (units,) through which they act, if they do
 
 
 def draw_table(n: int, p: int, rng: np.random.Generator) -> Drawn:
@@ -55,14 +56,14 @@ def draw_table(n: int, p: int, rng: np.random.Generator) -> Drawn:
     basis = Basis.fit(Z)
     main, sides = basis.evaluate(Z), SideFunctions.fit(Z, basis).evaluate(Z).astype(float)
     while True:
-        y, acts = _draw_response(main, sides, p, rng)
+        y, acts, member = _draw_response(main, sides, p, rng)
         if KEPT[0] < y.var() < KEPT[1]:
-            return Drawn(Z, layout, y, acts)
+            return Drawn(Z, layout, y, acts, member)
 
 
 def _draw_response(
     main: np.ndarray, sides: np.ndarray, p: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     n, all_pairs = main.shape[1], p * (p - 1) // 2
     noise = prior.NOISE_ROWS / (2 * rng.gamma(0.5 * prior.NOISE_ROWS))
     variances = np.clip(0.5 * prior.EFFECT_VARIANCES / n / rng.gamma(0.5, size=FUNCTIONS + 1), 0.01 / n, 10.0)
@@ -87,14 +88,23 @@ def _draw_response(
         used = np.flatnonzero(SETS[chosen - 1]) if chosen else np.zeros(0, int)
         y += (np.sqrt(variances[used]) * rng.standard_normal(len(used))) @ main[used, :, member[j] * p + j]
         acts[member[j], j] = in_pair[j] or chosen > 0
-    return y, acts
+    return y, acts, member
 
 
-def predictions(n: int, p: int, seed: int, sweeps: int) -> tuple[np.ndarray, np.ndarray]:
-    """(2 p,) probabilities of all members of all units of one table, and who acts."""
+class Answers(NamedTuple):
+    """Probabilities of one table and what is true."""
+
+    acting: np.ndarray  # (2 p,) of every member of every unit, that the unit acts through it
+    acts: np.ndarray  # (2 p,)
+    first: np.ndarray  # (p,) of every unit, that its first member is the one that acts if any does: (1 + W) / 2
+    is_first: np.ndarray  # (p,)
+
+
+def predictions(n: int, p: int, seed: int, sweeps: int) -> Answers:
     drawn = draw_table(n, p, np.random.default_rng([seed, 71]))
     fit = fit_effects(drawn.Z, drawn.layout, drawn.y, rng=np.random.default_rng([seed, 72]), sweeps=sweeps, chains=1)
-    return fit.probability.ravel(), drawn.acts.ravel()
+    of_first = 0.5 + 0.5 * (fit.probability[0] - fit.probability[1])
+    return Answers(fit.probability.ravel(), drawn.acts.ravel(), of_first, drawn.member == 0)
 
 
 class Bin(NamedTuple):
@@ -122,6 +132,19 @@ def reliability(predicted: np.ndarray, acts: np.ndarray) -> list[Bin]:
     return found
 
 
+def _table(predicted: np.ndarray, true: np.ndarray) -> list[str]:
+    lines = [
+        "| probability | predictions | mean probability | true | difference | standard error |",
+        "|---|---|---|---|---|---|",
+    ]
+    for k, one in enumerate(reliability(predicted, true)):
+        lines.append(
+            f"| {k / BINS:.1f} to {(k + 1) / BINS:.1f} | {one.count:,} | {one.predicted:.3f} | {one.observed:.3f} | "
+            f"{one.observed - one.predicted:+.3f} | {one.error:.3f} |"
+        )
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", type=int, default=2000)
@@ -140,21 +163,20 @@ def main() -> None:
             print(f"{len(found):,} tables, {time.perf_counter() - began:.0f} s", flush=True)
             if time.perf_counter() - began > options.seconds:
                 break
-    bins = reliability(np.stack([one for one, _ in found]), np.stack([acts for _, acts in found]))
     lines = [
         "# Probabilities of `EffectPosterior` against frequencies",
         "",
         f"{len(found):,} tables from the prior of the model ({options.rows} rows, {options.columns} columns and one copy, "
         f"{options.sweeps} sweeps, seeds from 0): `python benchmarks/posterior_calibration.py --tables {len(found)}`.",
         "",
-        "| probability | predictions | mean probability | acts | difference | standard error |",
-        "|---|---|---|---|---|---|",
+        "## P(original): which member of a unit acts, if it does",
+        "",
+        *_table(np.stack([one.first for one in found]), np.stack([one.is_first for one in found])),
+        "",
+        "## Probability that a unit acts through a member",
+        "",
+        *_table(np.stack([one.acting for one in found]), np.stack([one.acts for one in found])),
     ]
-    for k, one in enumerate(bins):
-        lines.append(
-            f"| {k / BINS:.1f} to {(k + 1) / BINS:.1f} | {one.count:,} | {one.predicted:.3f} | {one.observed:.3f} | "
-            f"{one.observed - one.predicted:+.3f} | {one.error:.3f} |"
-        )
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))

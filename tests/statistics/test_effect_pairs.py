@@ -337,7 +337,7 @@ def test_probabilities_are_frequencies_where_tables_come_from_the_prior(monkeypa
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
     script = importlib.import_module("posterior_calibration")
     found = [script.predictions(150, 4, seed, 200) for seed in range(60)]
-    predicted, acts = np.stack([one for one, _ in found]), np.stack([acts for _, acts in found])
+    predicted, acts = np.stack([one.acting for one in found]), np.stack([one.acts for one in found])
 
     def worst(predicted):
         bins = [one for one in script.reliability(predicted, acts) if one.count]
