@@ -167,7 +167,8 @@ def main() -> None:
         "# Probabilities of `EffectPosterior` against frequencies",
         "",
         f"{len(found):,} tables from the prior of the model ({options.rows} rows, {options.columns} columns and one copy, "
-        f"{options.sweeps} sweeps, seeds from 0): `python benchmarks/posterior_calibration.py --tables {len(found)}`.",
+        f"{options.sweeps} sweeps, seeds from 0): `python benchmarks/posterior_calibration.py --tables {len(found)} "
+        f"--sweeps {options.sweeps}`.",
         "",
         "## P(original): which member of a unit acts, if it does",
         "",

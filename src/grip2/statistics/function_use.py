@@ -17,8 +17,8 @@ from grip2.statistics.effect_model import SETS
 
 UNUSED = 0.5  # prior probability that a bent function or a step is not used at all; the line may always be used
 SHAPE = 0.5  # of the prior of a chance, Beta(SHAPE, SHAPE)
-# Chances that are not 0 stay this far from 0 and 1: draws beyond are moved there, which is exact up to a few hundred columns that
-# act. Without a limit a chance of the line near 0 would call for endless columns that act along no function.
+# Chances that are not 0 stay this far from 0 and 1: draws beyond are moved there, which the prior hardly notices up to a few
+# hundred columns that act. Without a limit a chance of the line near 0 would call for endless columns that act along no function.
 _LEAST = 1e-3
 
 _MAY_BE_UNUSED = np.arange(FUNCTIONS) > 0
