@@ -43,6 +43,18 @@ class _Within(PhasedProgress):
         begin(self._whole, name, paced=paced)
 
 
+class _WithinLocked(_Within):
+    """The same for a part that is worked on beside others: its phases wait for reports of the others."""
+
+    def __init__(self, whole: Progress, report: Callable[[int, int], bool | None], lock: threading.Lock) -> None:
+        super().__init__(whole, report)
+        self._lock = lock
+
+    def phase(self, name: str, *, paced: bool = False) -> None:
+        with self._lock:
+            super().phase(name, paced=paced)
+
+
 class _AllOf(PhasedProgress):
     """Passes everything on to several callbacks."""
 
@@ -94,7 +106,7 @@ def parallel_progress(progress: Progress | None, parts: int) -> list[Progress | 
                 done[k] = fine * part_done // max(1, total)
                 return progress(sum(done), fine * parts)
 
-        return _Within(progress, report)
+        return _WithinLocked(progress, report, lock)
 
     return [of_part(k) for k in range(parts)]
 

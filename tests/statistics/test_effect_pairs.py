@@ -12,7 +12,7 @@ from tests.effect_states import default_prior, problem, tables
 from tests.members import table_of
 
 from grip2.engine.effect_sweeps import Prior, nothing_acts
-from grip2.engine.effect_visits import EffectSums, visit_terms
+from grip2.engine.effect_visits import SINGLE_VISIT, EffectSums, visit_terms
 from grip2.filter import contrast, knockoff_threshold
 from grip2.metrics import power
 from grip2.standardise import standardise
@@ -31,7 +31,7 @@ RNG = np.random.default_rng
 def naive_sweep(given, effects, chosen, order, uniform, normal):
     """One sweep in plain words: correlations with the residual and who acts are computed anew at every visit.
 
-    Returns effects, sets chosen, and (units, members) probabilities added up over visits.
+    Returns effects, sets chosen, (units, members) probabilities added up over visits, and the weights of the visits.
     """
     terms, prior = given.terms, given.prior
     members, p, _ = terms.place.shape
@@ -39,6 +39,7 @@ def naive_sweep(given, effects, chosen, order, uniform, normal):
     posterior = 1 / (prior.precision + 1 / prior.variances)
     at_zero = 0.5 * np.log(posterior / prior.variances)
     found = np.zeros((int(terms.unit.max()) + 1, members))
+    visits = np.zeros(len(found))
 
     def acting(unit):
         """Members through which a unit acts, and in how many pairs."""
@@ -85,11 +86,12 @@ def naive_sweep(given, effects, chosen, order, uniform, normal):
                 for s in range(len(terms.sets))
             }
             drawn, chances = likelier_first(options, shares[0], uniform[i])
+            visits[u] += SINGLE_VISIT
             for member in used:
-                found[u, member] += 1
+                found[u, member] += SINGLE_VISIT
             if not used:
                 for (member, s, _), chance in chances:
-                    found[u, member] += chance * bool(terms.sets[s] @ there[member])
+                    found[u, member] += SINGLE_VISIT * chance * bool(terms.sets[s] @ there[member])
             chosen[t] = 0
             if drawn:
                 member, s = drawn
@@ -117,6 +119,7 @@ def naive_sweep(given, effects, chosen, order, uniform, normal):
                     options[(k, other), c] = prior.log_pair[1 + terms.pair_kind[q, c]] + bonus + evidence
         drawn, chances = likelier_first(options, prior.log_pair[0], uniform[i])
         for side, (u, (used, _)) in enumerate(zip(units, sides, strict=True)):
+            visits[u] += 1
             for member in used:
                 found[u, member] += 1
             for (both, _, _), chance in chances if not used else ():
@@ -124,7 +127,7 @@ def naive_sweep(given, effects, chosen, order, uniform, normal):
         if drawn:
             (k, other), c = drawn
             effects[terms.pair_place[q, k, other, c]] = means[drawn] + np.sqrt(posterior[-1]) * normal[i, 0]
-    return effects, chosen, found
+    return effects, chosen, found, visits
 
 
 @pytest.mark.parametrize(
@@ -151,11 +154,12 @@ def test_sweeps_are_those_of_the_naive_twin(copies, of_unit, pairs):
             np.zeros((len(state.acting), 1 + copies)), np.zeros(len(state.acting)), np.zeros(len(state.effects))
         )
         visit_terms(terms, state, order, uniform, normal, given.prior.for_sweeps(), sums)
-        effects, chosen, expected = naive_sweep(given, effects, chosen, order, uniform, normal)
+        effects, chosen, expected, visits = naive_sweep(given, effects, chosen, order, uniform, normal)
         np.testing.assert_allclose(state.effects, effects, atol=1e-5)
         np.testing.assert_array_equal(state.chosen, chosen)
         np.testing.assert_allclose(state.residual, terms.correlation - terms.gram @ effects, atol=1e-5)
-        np.testing.assert_allclose(sums.probability, expected, atol=1e-5)
+        np.testing.assert_allclose(sums.probability, expected, atol=SINGLE_VISIT * 1e-5)
+        np.testing.assert_array_equal(sums.visits, visits)
         np.testing.assert_array_equal(state.pair > 0, effects[terms.pair_place].any(axis=(1, 2, 3)))
         most = max(most, state.in_pairs.max())
     assert np.count_nonzero(effects) > 1
@@ -182,10 +186,11 @@ def test_sweeps_with_all_functions_some_of_which_members_lack_are_those_of_the_n
         order, uniform, normal = rng.permutation(p + 1), rng.random(p + 1), rng.standard_normal((p + 1, 6))
         sums = EffectSums(np.zeros((p, members)), np.zeros(p), np.zeros(len(state.effects)))
         visit_terms(terms, state, order, uniform, normal, prior.for_sweeps(), sums)
-        effects, chosen, expected = naive_sweep(given, effects, chosen, order, uniform, normal)
+        effects, chosen, expected, visits = naive_sweep(given, effects, chosen, order, uniform, normal)
         np.testing.assert_allclose(state.effects, effects, atol=1e-5)
         np.testing.assert_array_equal(state.chosen, chosen)
-        np.testing.assert_allclose(sums.probability, expected, atol=1e-5)
+        np.testing.assert_allclose(sums.probability, expected, atol=SINGLE_VISIT * 1e-5)
+        np.testing.assert_array_equal(sums.visits, visits)
         used |= set(chosen.tolist())
     assert len(used) > 10  # sets of functions
 

@@ -8,6 +8,12 @@ import numpy as np
 
 from grip2.engine.compiled_functions import compiled, compiled_helper
 
+# The probability that a unit acts through a member is averaged over visits, in which a single effect counts as much as so many
+# pairs. Every visit gives an unbiased estimate, but most visits of pairs only repeat whether the unit acts at that moment, while
+# a visit of a single effect gives its probability given everything else, which varies far less. Chosen on linear signals
+# (n = 1,000, p = 200); products alone and beside linear signals are found as well with it as without.
+SINGLE_VISIT = 20.0
+
 
 class EffectTerms(NamedTuple):
     """What the sampler works on. Columns are numbered; the last one is a zero placeholder for absent ones."""
@@ -48,8 +54,8 @@ class Fixed(NamedTuple):
 class EffectSums(NamedTuple):
     """Sums over sweeps."""
 
-    probability: np.ndarray  # (units, members) over visits, of the probability that the unit acts through the member
-    visits: np.ndarray  # (units,)
+    probability: np.ndarray  # (units, members) weighted sums of the probability that the unit acts through the member
+    visits: np.ndarray  # (units,) sums of these weights
     effects: np.ndarray  # (size,) over sweeps
 
 
@@ -204,16 +210,16 @@ def _visit_main(
     member, which = _pick(weights, of_member, uniform * total)
     for k in range(members):
         if not free:
-            sums.probability[u, k] += 1.0 if k == state.member[u] else 0.0
+            sums.probability[u, k] += SINGLE_VISIT if k == state.member[u] else 0.0
         elif not some_absent:
-            sums.probability[u, k] += of_member[k] / total
+            sums.probability[u, k] += SINGLE_VISIT * of_member[k] / total
         else:
             for s in range(len(sets)):
                 for f in range(functions):
                     if sets[s, f] > 0 and place[k, j, f] != absent:  # a set of absent functions is no act
-                        sums.probability[u, k] += weights[k, s] / total
+                        sums.probability[u, k] += SINGLE_VISIT * weights[k, s] / total
                         break
-    sums.visits[u] += 1.0
+    sums.visits[u] += SINGLE_VISIT
     acts = 0
     for f in range(functions):
         if state.effects[before[f]] != 0.0 and (member != state.member[u] or sets[which, f] == 0):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,6 +33,16 @@ def shared_among_threads(work: Callable[[Given], Made], parts: Sequence[Given]) 
     """
     with one_blas_thread(), ThreadPoolExecutor(max(1, min(len(parts), cpu_count()))) as pool:
         return list(pool.map(work, parts))
+
+
+@contextmanager
+def computed_beside(work: Callable[[], Made], *, at_once: bool) -> Iterator[Callable[[], Made]]:
+    """A function that gives the result of ``work``, computed meanwhile by a thread of its own, or else when it is asked for."""
+    if not at_once:
+        yield work
+        return
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(work).result
 
 
 def distinct(draws: Sequence[Members]) -> Sequence[Members]:

@@ -17,15 +17,12 @@ import numpy as np
 from grip2.errors import Grip2Error
 from grip2.facts import StageFacts
 from grip2.filter import contrast
-from grip2.progress import Progress, begin, split_progress
+from grip2.progress import Progress
 from grip2.responses import Response, share_explained
 from grip2.units import Layout
 
 if TYPE_CHECKING:
     from grip2.statistics.effect_sums import WholeTable
-
-# Shares of the time, for the progress bar: the fit to the rows kept, and that to all rows.
-_WORK = (1_000, 2_000)
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ class Stage(ABC):
         )
 
 
-def fit_with_held_out_share(
+def rehearse_stage(
     stage: Stage,
     Z: np.ndarray,
     layout: Layout,
@@ -103,16 +100,10 @@ def fit_with_held_out_share(
     held_out: np.ndarray,
     rng: np.random.Generator,
     progress: Progress | None = None,
-) -> tuple[StageFit, StageFit]:
-    """The stage fitted to the rows ``kept`` only, and to all rows; both with the share of the former fit on ``held_out``."""
-    begin(progress, "fitting the first stage")
-    of_rehearsal, of_whole = split_progress(progress, *_WORK)
-    rehearsal = stage.fit_stage(Z, layout, response, rng=rng, fit_rows=kept, progress=of_rehearsal)
-    whole = stage.fit_stage(Z, layout, response, rng=rng, progress=of_whole)
-    if progress is not None:
-        progress(1, 1)  # a stage need not call it
-    share = held_out_share(rehearsal, response, kept, held_out)
-    return replace(rehearsal, held_out_share=share), replace(whole, held_out_share=share)
+) -> StageFit:
+    """The stage fitted to the rows ``kept`` only, with the share that it explains of the rows ``held_out``."""
+    fit = stage.fit_stage(Z, layout, response, rng=rng, fit_rows=kept, progress=progress)
+    return replace(fit, held_out_share=held_out_share(fit, response, kept, held_out))
 
 
 def held_out_share(fit: StageFit, response: Response, kept: np.ndarray, held_out: np.ndarray) -> float:

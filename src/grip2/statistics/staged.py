@@ -26,7 +26,7 @@ from grip2.facts import Facts, StageFacts
 from grip2.progress import Progress, begin, parallel_progress, split_progress
 from grip2.responses import Response
 from grip2.result import Importance
-from grip2.statistics.augmented import ONE_THREAD_BELOW
+from grip2.statistics.augmented import ONE_THREAD_BELOW, computed_beside
 from grip2.statistics.base import BatchedStatistic
 from grip2.statistics.effect_sums import WholeTable
 from grip2.statistics.effects import EffectPosterior
@@ -35,7 +35,7 @@ from grip2.statistics.grip import GRIP2, GroupPersistence, scores_of, surface_of
 from grip2.statistics.held_out import NetworkProblem, split_rows
 from grip2.statistics.lambda_range import Rehearsal
 from grip2.statistics.network_runs import Prepared, Work, score_tables, training_facts
-from grip2.statistics.stage import Stage, StageFit, combined_importance, fit_with_held_out_share
+from grip2.statistics.stage import Stage, StageFit, combined_importance, rehearse_stage
 from grip2.symmetry import Members
 from grip2.units import Layout
 
@@ -56,6 +56,7 @@ FIRST_ROWS_WORTH = 1.0
 
 # Steps of the network that take about as long as the first stage, for the progress bar.
 FIRST_STAGE_STEPS = 8_000
+_KEPT_STEPS = 3_000  # those of its fit to the rows kept for a rehearsal
 
 NETWORK_EXPLAINS = {
     RESIDUAL: "any signal in what is left, for example features that act together",
@@ -254,30 +255,50 @@ def _choose(
     rng: np.random.Generator,
     progress: Progress | None,
 ) -> _Choice:
-    """Fit the first stage to all rows; rehearsals of both stages with rows held out decide what the network learns."""
+    """Fit the first stage to all rows; rehearsals of both stages with rows held out decide what the network learns.
+
+    The fit and the rehearsals do not depend on each other. In small tables they are computed at the same time: each alone would
+    leave a core idle for most of it.
+    """
     network = statistic.network
     for_rehearsals = stream(rng, "rehearsals")
     kept, held_out = split_rows(len(Z), stream(rng, "held-out rows"))
-    for_first, for_network = split_progress(progress, FIRST_STAGE_STEPS, statistic._choosing_steps)
-    before, stage = fit_with_held_out_share(
-        statistic.first, Z, layout, response, kept=np.sort(kept), held_out=held_out, rng=rng, progress=for_first
-    )
-    begin(progress, "rehearsing the network")
-    candidates = [statistic.target]
-    if statistic.target == "auto":
-        candidates = [RESIDUAL, RESPONSE] if stage.held_out_share > LEAST_SHARE else [RESPONSE]
+    for_kept, for_all = stream(rng, "first stage, rows kept"), stream(rng, "first stage")
+    at_once = statistic._whole is None and Z.size < ONE_THREAD_BELOW
+    sizes = (_KEPT_STEPS, statistic._choosing_steps)
+    if at_once:
+        of_fit, of_rehearsals = parallel_progress(progress, 2)
+        of_kept, of_network = split_progress(of_rehearsals, *sizes)
+    else:
+        of_kept, of_network, of_fit = split_progress(progress, *sizes, FIRST_STAGE_STEPS - _KEPT_STEPS)
 
-    def rehearsed(candidate: str, part: Progress | None) -> tuple[Rehearsal, float]:
-        learned = _learned(Z, layout, response, before, candidate)
-        same = copy.deepcopy(for_rehearsals)  # the same starting weights and batches: less chance in the comparison
-        found = network.rehearse(learned.problem, rng=same, held_out=held_out, judged=True, progress=part)
-        return found, found.useful_loss * learned.scale**2
+    def fit_to_all() -> StageFit:
+        fit = statistic.first.fit_stage(Z, layout, response, rng=for_all, progress=of_fit)
+        if of_fit is not None:
+            of_fit(1, 1)  # a stage need not call it
+        return fit
 
-    # Each may hold a copy of the table: large ones run one after the other.
-    at_once = len(candidates) if Z.size < ONE_THREAD_BELOW else 1
-    with ThreadPoolExecutor(at_once) as pool:
-        results = pool.map(rehearsed, candidates, parallel_progress(for_network, len(candidates)))
-        found = dict(zip(candidates, results, strict=True))
+    begin(progress, "fitting the first stage")
+    with computed_beside(fit_to_all, at_once=at_once) as fitted:
+        before = rehearse_stage(
+            statistic.first, Z, layout, response, kept=np.sort(kept), held_out=held_out, rng=for_kept, progress=of_kept
+        )
+        begin(of_network, "rehearsing the network")
+        candidates = [statistic.target]
+        if statistic.target == "auto":
+            candidates = [RESIDUAL, RESPONSE] if before.held_out_share > LEAST_SHARE else [RESPONSE]
+
+        def rehearsed(candidate: str, part: Progress | None) -> tuple[Rehearsal, float]:
+            learned = _learned(Z, layout, response, before, candidate)
+            same = copy.deepcopy(for_rehearsals)  # the same starting weights and batches: less chance in the comparison
+            found = network.rehearse(learned.problem, rng=same, held_out=held_out, judged=True, progress=part)
+            return found, found.useful_loss * learned.scale**2
+
+        # Each may hold a copy of the table: large ones run one after the other.
+        with ThreadPoolExecutor(len(candidates) if Z.size < ONE_THREAD_BELOW else 1) as pool:
+            results = pool.map(rehearsed, candidates, parallel_progress(of_network, len(candidates)))
+            found = dict(zip(candidates, results, strict=True))
+        stage = replace(fitted(), held_out_share=before.held_out_share)
     losses = {candidate: loss for candidate, (_, loss) in found.items()}
     best = min(losses, key=lambda name: losses[name])
     return _Choice(stage, best, _learned(Z, layout, response, stage, best), found[best][0], losses, len(held_out))
