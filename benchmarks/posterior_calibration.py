@@ -70,7 +70,8 @@ def _draw_response(
     of_sets = set_shares(prior_chances(rng))
     acting = [rng.beta(1.0, idle) for idle in (max(1.0, prior.ROWS_PER_ACTING_COLUMN * p / n), 1.0)]
     outside, inside = (np.array([1.0 - share, *(share * of_sets)]) for share in acting)
-    pair_share = min(0.5, rng.beta(1.0, max(1.0, prior.ROWS_PER_ACTING_COLUMN * all_pairs / n)))
+    idle_pairs = max(1.0, prior.ROWS_PER_ACTING_COLUMN * all_pairs / n)
+    pair_share = prior.draw_below(prior.MOST_PAIRS, 1.0, idle_pairs, rng)
     kinds = rng.dirichlet(PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum())
     member, acts, in_pair = rng.integers(0, 2, p), np.zeros((2, p), dtype=bool), np.zeros(p, dtype=bool)
     y = np.sqrt(noise) * rng.standard_normal(n)

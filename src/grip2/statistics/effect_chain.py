@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 from grip2.engine.effect_sweeps import EffectState, EffectSums, EffectTerms, Prior, nothing_acts, refresh, sweep
 from grip2.statistics.basis import FUNCTIONS
@@ -35,9 +35,20 @@ NOISE_ROWS = 2.0  # the prior of the noise counts as much as this many rows
 ROWS_PER_ACTING_COLUMN = 10.0
 LEAST_NOISE = 1e-6  # share of the response's variance
 LEAST_PRIOR = 1e-6  # shares that are drawn are no smaller
+MOST_PAIRS = 0.5  # share of the pairs that act, at most
 # The burn-in begins as if a table had no more rows than this, so that chains do not stick where they begin.
 TEMPERED_ROWS = 2000.0
 _EXTREME = 30.0  # latent means are clipped to this distance from zero
+
+
+def draw_below(most: float, a: float, b: float, rng: np.random.Generator) -> float:
+    """A draw of Beta(a, b) that is at most ``most``."""
+    drawn = float(rng.beta(a, b))
+    if drawn <= most:
+        return drawn
+    below = float(betainc(a, b, most))
+    # Where next to nothing lies below, nearly all of it lies at the limit.
+    return min(float(betaincinv(a, b, rng.random() * below)), most) if below > 0 else most
 
 
 class Noise(ABC):
@@ -254,8 +265,8 @@ class Chain:
             self.shares[h] = np.maximum([1.0 - share, *(share * of_sets)], LEAST_PRIOR)
         if self.all_pairs:
             idle = max(1.0, ROWS_PER_ACTING_COLUMN * self.all_pairs / n)
-            share = float(rng.beta(1.0 + len(act), idle + self.all_pairs - len(act)))
-            self.pair_share = min(max(share, LEAST_PRIOR**2), 0.5)
+            share = draw_below(MOST_PAIRS, 1.0 + len(act), idle + self.all_pairs - len(act), rng)
+            self.pair_share = max(share, LEAST_PRIOR**2)
             counts = np.bincount(kinds_of_acting_pairs(terms, state), minlength=len(PRODUCTS_OF_KIND))
             prior_counts = PRODUCTS_OF_KIND / PRODUCTS_OF_KIND.sum()
             self.kind_shares = np.maximum(rng.dirichlet(counts + prior_counts), LEAST_PRIOR)
