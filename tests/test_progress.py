@@ -201,6 +201,21 @@ def test_what_comes_before_is_not_part_of_the_estimate():
     assert lines[-1] == "progress: measuring importance, 40 % (about 20 s left)"
 
 
+def test_a_long_step_before_the_work_is_counted_in_words():
+    clock, written = Clock(), []
+    log = Lines(lambda: None, written.append, clock)
+    report = log.counting_before("reading rows.parquet")
+    for done in range(1, 41):
+        clock.now += 1.0
+        report(done, 40)
+        log.look()
+    assert written[0] == "progress: reading rows.parquet, 0 %"
+    assert written[-1] == "progress: reading rows.parquet, 95 %", "a line every two seconds at most"
+    assert 10 < len(written) <= 20
+    log.phase("fitting knockoffs")
+    assert not log._share
+
+
 def test_a_thread_looks_and_ends_with_the_work(monkeypatch):
     monkeypatch.setattr("grip2.commands.progress_display.EVERY", 0.01)
     written = threading.Event()

@@ -41,21 +41,20 @@ def knockoff_quality(
         verdict=verdict.verdict if verdict else "",
         verdict_reasons=verdict.reasons if verdict else why_none,
         unit_correlations=tuple(round(float(value), 4) for value in of_units),
-        limiting=_limiting(of_units, sampler.covariance_, units, names),
+        limiting=_limiting(of_units, sampler, units, names),
         draws_copies=sampler.draws_copies,
     )
 
 
 def _limiting(
-    correlation: np.ndarray, covariance: np.ndarray, units: Units, names: Sequence[str]
+    correlation: np.ndarray, sampler: KnockoffSampler, units: Units, names: Sequence[str]
 ) -> tuple[LimitingUnit, ...]:
     """The units with the largest correlations, each with the other unit that it resembles most."""
     order = np.argsort(-correlation, kind="stable")[:MOST_LIMITING]
-    scale = np.sqrt(np.diag(covariance))
     found = []
     for unit in order[correlation[order] >= LIMITING_CORRELATION]:
         own = units.columns[unit]
-        like = np.abs(covariance[own] / np.outer(scale[own], scale)).max(axis=0)
+        like = np.abs(sampler.correlations_of(own)).max(axis=0)
         like[own] = -1.0
         nearest = int(like.argmax())
         found.append(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
+from grip2 import KnockoffSelector
 from grip2.errors import Grip2Error
-from grip2.knockoffs import CopulaKnockoffs
+from grip2.knockoffs import CopulaKnockoffs, diagnose, diagnostics
 from grip2.knockoffs import wide as module
 from grip2.knockoffs.conditional import ConditionalGaussian
 from grip2.knockoffs.covariance import scatter, shrink
@@ -153,3 +156,47 @@ def test_missing_values_of_a_wide_table(narrow):
 def test_given_s_is_refused(narrow):
     with pytest.raises(Grip2Error, match="name of a solver"):
         CopulaKnockoffs(s=np.full(60, 0.1)).fit(rows(25, 60))
+
+
+def test_some_rows_of_the_matrix_are_those_of_the_dense_one():
+    found = WideCorrelation.of(rows())
+    np.testing.assert_allclose(found.rows(np.array([3, 0, 7])), found.dense()[[3, 0, 7]], atol=1e-12)
+
+
+def test_a_wide_selection_and_its_diagnosis_need_no_matrix_of_all_pairs(monkeypatch):
+    """From table to result and to verdict, with the dense matrix out of reach; which column a unit resembles is told."""
+    monkeypatch.setattr(module, "WIDE", 20)
+    monkeypatch.setattr(diagnostics, "_MOST_COMPARED", 30)
+
+    def refused(self):
+        raise AssertionError("p x p matrix")
+
+    rng = RNG(5)
+    X = rows(40, 60)
+    X[:, 7] = X[:, 3] + 0.01 * rng.standard_normal(40)
+    y = X[:, 0] - X[:, 9] + rng.standard_normal(40)
+    exact = CopulaKnockoffs().fit(X).correlations_of(np.arange(60))
+    monkeypatch.setattr(WideCorrelation, "dense", refused)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        result = KnockoffSelector("lcd", "copula", random_state=0).fit(X, y).result_
+    limiting = {unit.name: unit for unit in result.knockoff_quality.limiting}
+    assert limiting
+    for name, unit in limiting.items():
+        j = result.feature_names.index(name)
+        others = np.abs(exact[j]) * (np.arange(60) != j)
+        assert unit.resembles == result.feature_names[int(others.argmax())]
+        assert unit.resemblance == pytest.approx(others.max(), abs=1e-4)
+    sampler = CopulaKnockoffs().fit(X)
+    Xk = sampler.sample(X, rng=RNG(1))
+    steps = []
+    found = diagnose(X, Xk, rng=RNG(2), progress=lambda *at: steps.append(at))
+    assert found.columns_compared == 30
+    assert "30 of 60 columns, drawn at random" in found.reasons[-1]
+    assert len(found.ks) == len(found.correlation) == 60
+    assert found.condition_number == found.joint_condition_number == np.inf
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    assert len(steps) > 4
+    swapped = Xk.copy()
+    swapped[:, ::2] = Xk[:, 1::2]
+    assert any(test.rejected for test in diagnose(X, 3 * swapped, rng=RNG(2)).tests)

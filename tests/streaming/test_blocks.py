@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from grip2.streaming.blocks import ArrayBlocks, RowBlocks
-from grip2.streaming.parquet import ParquetBlocks, open_parquet
+from grip2.streaming.parquet import ParquetBlocks, is_parquet, open_parquet
 from grip2.streaming.passes import run_pass
 from grip2.tables import TableError
 from tests.streaming.tables import folder_of, long_frame, parquet
@@ -46,6 +51,45 @@ def test_folders_with_different_columns_are_refused(tmp_path):
     parquet(long_frame(100).rename(columns={"c2": "d2"}), folder / "part-99.parquet")
     with pytest.raises(TableError, match="same columns"):
         open_parquet(folder)
+
+
+def test_folders_hold_other_files_and_folders(tmp_path):
+    frame = long_frame(900)
+    folder = folder_of(frame, tmp_path / "f")
+    (folder / "README.md").write_text("about")
+    (folder / "_SUCCESS").touch()
+    (folder / ".part-00.parquet.crc").write_bytes(b"1")
+    (folder / "later").mkdir()
+    (folder / "part-02.parquet").rename(folder / "later" / "part-02.parquet")
+    parts = [part.path for part in open_parquet(folder).parts]
+    assert [Path(path).name for path in dict.fromkeys(parts)] == [
+        "part-02.parquet",
+        "part-00.parquet",
+        "part-01.parquet",
+    ]
+    assert is_parquet(folder)
+    assert is_parquet(tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert not is_parquet(tmp_path / "empty")
+
+
+def test_columns_in_names_of_folders_and_columns_of_one_name_are_refused(tmp_path):
+    folder = tmp_path / "f" / "year=2019"
+    folder.mkdir(parents=True)
+    parquet(long_frame(100), folder / "part.parquet")
+    with pytest.raises(TableError, match="'year=2019' holds a column"):
+        open_parquet(tmp_path / "f")
+    twice = pa.table([pa.array([1.0, 2.0])] * 3, names=["a", "b", "a"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    with pytest.raises(TableError, match="same name, 'a'"):
+        open_parquet(tmp_path / "twice.parquet")
+
+
+def test_files_with_fewer_rows_than_they_say_are_refused(tmp_path):
+    table = open_parquet(parquet(long_frame(100), tmp_path / "a.parquet"))
+    more = [replace(part, stop=part.stop + 1) for part in table.parts]
+    with pytest.raises(TableError, match="fewer rows than it says"):
+        every_block(ParquetBlocks(more, ["c0"], np.dtype(np.float32)))
 
 
 class Rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -11,6 +12,7 @@ from rich.table import Table
 from grip2._output import OutputFolder
 from grip2._random import generator_from
 from grip2.commands.console import output, warnings_as_notices
+from grip2.commands.progress_display import progress_display
 from grip2.commands.table import TableOptions, TargetOptions, load, prepared, tell
 from grip2.copies import AUTOMATIC, choose_copies
 from grip2.errors import Grip2Error
@@ -19,6 +21,8 @@ from grip2.knockoffs.base import KnockoffSampler
 from grip2.knockoffs.diagnostics import KnockoffDiagnostics, diagnose
 from grip2.knockoffs.harm import Harm
 from grip2.knockoffs.verdict import LOW_POWER_CORRELATION
+from grip2.plain_text import visible_line
+from grip2.progress import begin, split_progress
 from grip2.rows import check_rows
 
 _FDR = 0.1  # as many copies are drawn as `grip2 select` draws at this rate
@@ -41,14 +45,20 @@ def run(
             "tests do not apply. Diagnose 'copula' or 'gaussian' knockoffs."
         )
     with nullcontext() if out is None else OutputFolder(out, FILES, force=force) as folder:
-        loaded = load(table, target)
-        tell(loaded)
-        with warnings_as_notices():
+        with warnings_as_notices(), progress_display("diagnosing") as progress:
+            progress.before(f"reading {visible_line(table.path.name)}")
+            loaded = load(table, target)
+            tell(loaded)
+            progress.before("preparing the table")
             ready, _ = prepared(loaded, table)
             check_rows(ready.X, str(table.path))
             units = ready.units.units
             rng = generator_from(seed)
-            sampler.fit(ready.X, groups=None if units.all_single else units, categories=ready.categories)
+            of_fit, of_draw, of_tests = split_progress(progress, 2, 1, 3)
+            begin(progress, "fitting knockoffs")
+            groups = None if units.all_single else units
+            told: dict[str, Any] = {"progress": of_fit} if sampler.reports_progress else {}
+            sampler.fit(ready.X, groups=groups, categories=ready.categories, **told)
             copies = choose_copies(
                 AUTOMATIC,
                 fdr=_FDR,
@@ -57,9 +67,12 @@ def run(
                 n_units=len(units),
                 draws_copies=sampler.draws_copies,
             ).copies
+            begin(progress, "drawing knockoffs")
             X = sampler.complete(ready.X, rng=rng)
             drawn = sampler.sample(X, rng=rng, copies=copies)
-            found = diagnose(X, drawn, units=units, feature_names=list(ready.columns), rng=rng)
+            if of_draw is not None:
+                of_draw(1, 1)
+            found = diagnose(X, drawn, units=units, feature_names=list(ready.columns), rng=rng, progress=of_tests)
         if folder is not None:
             folder.write({"diagnostics.json": found.to_json() + "\n", "diagnostics.svg": to_svg(found.figure())})
     output.print(f"Verdict: {found.verdict}", style="bold")

@@ -14,11 +14,12 @@ from rich.progress import Progress as RichProgress
 
 from grip2 import stopping
 from grip2.commands.console import errors
-from grip2.progress import PhasedProgress, seconds_left, time_in_words
+from grip2.progress import PhasedProgress, Progress, seconds_left, time_in_words
 
 EVERY = 1.0  # seconds between two checks whether a log needs a line
 # Seconds between two lines of a log: if a new phase has begun, if work has gone on, and if neither has happened.
 BETWEEN_PHASES, BETWEEN_LINES, UNCHANGED = 2.0, 5.0, 30.0
+STEPS_BEFORE = 5  # per cent between two reports of a step that comes before the work itself
 
 
 class Display(PhasedProgress):
@@ -34,6 +35,15 @@ class Display(PhasedProgress):
         """Name a step that comes before the work itself, such as reading a file."""
         self._doing = what
         self._show()
+
+    def counting_before(self, what: str) -> Progress:
+        """A callback for a long step that comes before the work itself; its share of work is told with its name."""
+
+        def report(done: int, total: int) -> None:
+            self._check()
+            self.before(f"{what}, {STEPS_BEFORE * (100 * done // max(1, total) // STEPS_BEFORE)} %")
+
+        return report
 
     def phase(self, name: str, *, paced: bool = False) -> None:
         self._began, self._doing = True, name

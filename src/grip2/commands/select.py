@@ -55,9 +55,10 @@ def run(
     selector = selector_of(choices, options)
     with OutputFolder(out, FILES, force=force) as folder:
         with warnings_as_notices(), progress_display("selecting") as progress, _executor(options) as executor:
-            progress.before(f"reading {visible_line(table.path.name)}")
+            reading = f"reading {visible_line(table.path.name)}"
+            progress.before(reading)
             if streams(table.path, options.stream):
-                stream = load_stream(table, target, executor, None)
+                stream = load_stream(table, target, executor, progress.counting_before(reading))
                 left_out, changes = stream.left_out, stream.notices
                 result = selector.fit(stream.table, progress=progress, executor=executor).result_
             else:

@@ -217,6 +217,9 @@ class AutomaticKnockoffs(KnockoffSampler):
         """(p,) correlation of every column with its own knockoff, of the chosen sampler."""
         return self.chosen_.own_correlation(copies)
 
+    def correlations_of(self, columns: np.ndarray) -> np.ndarray:
+        return self.chosen_.correlations_of(columns)
+
     def verdict(self, *, lines_only: bool = False, explained: float | None = None) -> Verdict | None:
         """What simulated responses say about the chosen sampler; None where the table was not judged."""
         if self.harm_ is None:

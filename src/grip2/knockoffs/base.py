@@ -213,6 +213,11 @@ class KnockoffSampler(BaseEstimator, ABC):
         s = self.s_for(copies)
         return np.asarray(1.0 - (s if s.ndim == 1 else np.diag(s)) / np.diag(self.covariance_))
 
+    def correlations_of(self, columns: np.ndarray) -> np.ndarray:
+        """(columns, p) correlations of some columns with all, on the scale on which the sampler works."""
+        scale = np.sqrt(np.diag(self.covariance_))
+        return np.asarray(self.covariance_[columns] / np.outer(scale[columns], scale))
+
     def _remember_columns(self, X: object, p: int, units: Units | None = None) -> None:
         """Mark the sampler as fitted to these columns: ``sample`` refuses a table with other names or another order."""
         self.n_features_in_ = p

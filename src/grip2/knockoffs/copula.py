@@ -212,6 +212,12 @@ class CopulaKnockoffs(JointCopiesSampler):
     def own_correlation(self, copies: int = 1) -> np.ndarray:
         return 1.0 - self.s_for(copies) if self._wide else super().own_correlation(copies)
 
+    def correlations_of(self, columns: np.ndarray) -> np.ndarray:
+        if self._covariance is None:
+            assert isinstance(self._laws, WideLaws)
+            return self._laws.correlation.rows(columns)
+        return super().correlations_of(columns)
+
     @property
     def refines(self) -> bool:
         """If all scores follow from the values. With drawn ones, correlations are those of at most 10,000 rows in any case."""

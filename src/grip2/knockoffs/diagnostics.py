@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,12 +24,17 @@ from grip2.knockoffs.exchangeability import (
 )
 from grip2.knockoffs.harm import LEVELS, Harm, can_simulate, predict_harm
 from grip2.knockoffs.verdict import judge, low_power_features
+from grip2.progress import Progress, begin, counted_progress, split_progress
+from grip2.units import Units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WHO = "diagnose"
 _MAX_ROWS = 20_000
+# Every column is compared with every other one in tables of at most so many columns, and in wider ones so many columns that are
+# drawn at random: matrices of all pairs of 5,000 columns take minutes, those of 20,000 more memory than there is.
+_MOST_COMPARED = 2_000
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class KnockoffDiagnostics:
     n: int
     p: int
     rows_used: int
+    columns_compared: int  # with each other; distributions, classifier and energy test are of all columns
     condition_number: float
     joint_condition_number: float
     detectable_error: float
@@ -90,6 +96,7 @@ class KnockoffDiagnostics:
             "n": self.n,
             "p": self.p,
             "rows_used": self.rows_used,
+            "columns_compared": self.columns_compared,
             "condition_number": _finite(self.condition_number),
             "joint_condition_number": _finite(self.joint_condition_number),
             "detectable_error": self.detectable_error,
@@ -119,6 +126,7 @@ def diagnose(
     feature_names: Sequence[str] | None = None,
     false_alarm_rate: float = 0.01,
     rng: np.random.Generator | None = None,
+    progress: Progress | None = None,
 ) -> KnockoffDiagnostics:
     """Say whether Xk can be trusted as knockoffs of X: (n, p) for one copy, (copies, n, p) for several drawn together.
 
@@ -131,8 +139,9 @@ def diagnose(
     Knockoffs made with estimated parameters are only approximate and are rejected once n is large enough, which need not
     matter.
 
-    At most 20,000 rows are used, drawn at random. ``rng`` decides which rows, and which features the classifier and energy
-    tests swap; with None the choice is the same every time.
+    At most 20,000 rows are used, drawn at random, and covariances are those of at most 2,000 columns. ``rng`` decides which
+    rows and columns, and which features the classifier and energy tests swap; with None the choice is the same every time.
+    ``progress`` is called with the number of steps done and of all steps.
     """
     if not 0 < false_alarm_rate < 1:
         raise Grip2Error(f"{_WHO}: false_alarm_rate must be in (0, 1), got {false_alarm_rate}.")
@@ -152,29 +161,49 @@ def diagnose(
     if n > _MAX_ROWS:
         row_indices = np.sort(draw.choice(n, _MAX_ROWS, replace=False))
         matrix, copies = matrix[row_indices], copies[:, row_indices]
+    of_tests, of_harm = split_progress(progress, 2, 3)
+    after_step = counted_progress(of_tests, 4)
+    begin(progress, "comparing moments")
     pairs = Pairs.standardised(matrix, copies[0])
+    compared = _compared(pairs, of_columns, names, draw)
     moments = {
-        "mean": mean_contrast(pairs),
-        "covariance": covariance_contrast(pairs),
-        "cross-covariance": cross_covariance_contrast(pairs, of_columns),
-        "partial covariance": partial_covariance_contrast(pairs),
+        "mean": mean_contrast(compared.pairs),
+        "covariance": covariance_contrast(compared.pairs),
+        "cross-covariance": cross_covariance_contrast(compared.pairs, compared.units),
+        "partial covariance": partial_covariance_contrast(compared.pairs),
     }
+    after_step()
+    begin(progress, "comparing distributions")
     ks = kolmogorov_smirnov(pairs)
+    of_margins = marginal_test(marginal_contrast(pairs), ks, names, false_alarm_rate / 4)
+    after_step()
+    begin(progress, "telling knockoffs from originals")
     tests = (
-        *moment_tests(moments, names, false_alarm_rate / 4),
-        marginal_test(marginal_contrast(pairs), ks, names, false_alarm_rate / 4),
+        *moment_tests(moments, compared.names, false_alarm_rate / 4),
+        of_margins,
         *swap_tests(pairs, of_columns, false_alarm_rate / 4, draw),
     )
+    after_step()
     others = (_pair_correlation(Pairs.standardised(matrix, copy)) for copy in copies[1:])
     correlation = np.mean([_pair_correlation(pairs), *others], axis=0)
     count = sum(contrast.size for contrast in moments.values())
-    typical = float(np.median(moments["covariance"].standard_error[np.triu_indices(p)]))
+    typical = float(np.median(moments["covariance"].standard_error[np.triu_indices(len(compared.names))]))
     detectable = typical * float(np.sqrt(2 * np.log(2 * count / (false_alarm_rate / 4))))
-    harm = predict_harm(matrix, [copies], units=of_columns, rng=draw) if can_simulate(matrix, of_columns) else None
+    after_step()
+    harm = None
+    if can_simulate(matrix, of_columns):
+        begin(progress, "simulating responses")
+        harm = predict_harm(matrix, [copies], units=of_columns, rng=draw, progress=of_harm)
     found = judge(pairs, tests, harm, correlation, detectable, names)
+    reasons = found.reasons
+    if len(compared.names) < p:
+        reasons = (
+            *reasons,
+            f"Covariances were compared for {len(compared.names):,} of {p:,} columns, drawn at random.",
+        )
     return KnockoffDiagnostics(
         verdict=found.verdict,
-        reasons=found.reasons,
+        reasons=reasons,
         harm=harm,
         tests=tests,
         feature_names=names,
@@ -184,12 +213,31 @@ def diagnose(
         n=n,
         p=p,
         rows_used=len(matrix),
-        condition_number=_condition(pairs.X),
-        joint_condition_number=_condition(np.hstack([pairs.X, pairs.Xk])),
+        columns_compared=len(compared.names),
+        condition_number=_condition(compared.pairs.X, p),
+        joint_condition_number=_condition(np.hstack([compared.pairs.X, compared.pairs.Xk]), 2 * p),
         detectable_error=detectable,
         false_alarm_rate=false_alarm_rate,
-        points=_points(pairs, draw),
+        points=_points(compared.pairs, draw),
     )
+
+
+class _Compared(NamedTuple):
+    """The columns whose covariances are compared."""
+
+    pairs: Pairs
+    units: Units
+    names: tuple[str, ...]
+
+
+def _compared(pairs: Pairs, units: Units, names: tuple[str, ...], rng: np.random.Generator) -> _Compared:
+    """All columns, or in wide tables some that are drawn at random: whatever they hold."""
+    p = len(names)
+    if p <= _MOST_COMPARED:
+        return _Compared(pairs, units, names)
+    some = np.sort(rng.choice(p, _MOST_COMPARED, replace=False))
+    of_some = Units.from_labels(units.of_column[some].tolist())
+    return _Compared(Pairs(pairs.X[:, some], pairs.Xk[:, some]), of_some, tuple(names[j] for j in some))
 
 
 def _copies(Xk: Any) -> np.ndarray:
@@ -215,8 +263,10 @@ def _pair_correlation(pairs: Pairs) -> np.ndarray:
     return np.asarray((X * Xk).sum(axis=0) / np.where(size > 0, size, np.inf))
 
 
-def _condition(Z: np.ndarray) -> float:
-    """Condition number of the correlation matrix; infinite if it is singular."""
+def _condition(Z: np.ndarray, n_columns: int) -> float:
+    """Condition number of the correlation matrix; infinite if singular, as with no more rows than ``n_columns``, those of all."""
+    if len(Z) <= n_columns:
+        return float("inf")
     centred = Z - Z.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=0))
     centred /= np.where(size > 0, size, 1.0)

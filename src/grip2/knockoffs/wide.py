@@ -61,12 +61,15 @@ class WideCorrelation:
         """(rank,) eigenvalues r of R along V."""
         return np.asarray(self.shrinkage + (1 - self.shrinkage) * self.eigenvalues)
 
+    def rows(self, columns: np.ndarray) -> np.ndarray:
+        """(columns, p) some rows of R."""
+        found = (self.vectors[columns] * (1 - self.shrinkage) * self.eigenvalues) @ self.vectors.T
+        found[np.arange(len(columns)), columns] += self.shrinkage
+        return np.asarray(found)
+
     def dense(self) -> np.ndarray:
         """(p, p) R itself, for small examples."""
-        return np.asarray(
-            self.shrinkage * np.eye(self.n_columns)
-            + (self.vectors * (1 - self.shrinkage) * self.eigenvalues) @ self.vectors.T
-        )
+        return self.rows(np.arange(self.n_columns))
 
     def solved(self, X: np.ndarray) -> np.ndarray:
         """``X R^-1`` for rows X (rows, p)."""

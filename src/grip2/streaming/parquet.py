@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset
 import pyarrow.parquet
 
 from grip2.streaming.blocks import RowBlocks
@@ -44,7 +44,7 @@ class ParquetTable:
 def is_parquet(path: Path) -> bool:
     """Is it a Parquet file, or a folder that holds some?"""
     if path.is_dir():
-        return any(file.suffix.lower() in ENDINGS for file in path.iterdir())
+        return any(True for _ in _inside(path))
     return path.suffix.lower() in ENDINGS
 
 
@@ -56,11 +56,11 @@ def open_parquet(path: Path) -> ParquetTable:
     schema: pa.Schema | None = None
     start = 0
     for file in files:
-        try:
-            with pa.parquet.ParquetFile(file, memory_map=True) as opened:
-                found, metadata = opened.schema_arrow, opened.metadata
-        except (pa.ArrowInvalid, OSError) as error:
-            raise TableError(f"{file}: not a readable Parquet file ({str(error).splitlines()[0]}).") from None
+        with _in_words(f"{file}: not a readable Parquet file"), pa.parquet.ParquetFile(file, memory_map=True) as opened:
+            found, metadata = opened.schema_arrow, opened.metadata
+        repeated = sorted({name for name in found.names if found.names.count(name) > 1})
+        if repeated:
+            raise TableError(f"{file}: two columns have the same name, {repeated[0]!r}. Rename one of them.")
         if schema is not None and not found.equals(schema):
             other = next((a.name for a, b in zip(found, schema, strict=False) if not a.equals(b)), "their number")
             raise TableError(
@@ -83,10 +83,40 @@ def _files(path: Path) -> list[Path]:
         raise TableError(f"{path}: no such file or folder. Check the path.")
     if not path.is_dir():
         return [path]
-    found = sorted(pa.dataset.dataset(str(path), format="parquet", exclude_invalid_files=False).files)
+    found = sorted(_inside(path), key=str)
     if not found:
         raise TableError(f"{path}: the folder holds no Parquet files (.parquet).")
-    return [Path(file) for file in found]
+    for file in found:
+        column = next((part for part in file.parent.relative_to(path).parts if "=" in part), None)
+        if column is not None:
+            raise TableError(
+                f"{path}: the name of the folder {column!r} holds a column, and its files do not. Write the table with this "
+                "column in its files, or move the files into a folder without it to leave it out."
+            )
+    return found
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """The Parquet files of a folder and of those inside it; names that begin with a dot or _ are those of other programs."""
+    for path in folder.iterdir():
+        if path.name.startswith((".", "_")):
+            continue
+        if path.is_dir():
+            yield from _inside(path)
+        elif path.suffix.lower() in ENDINGS:
+            yield path
+
+
+@contextmanager
+def _in_words(what: str) -> Iterator[None]:
+    """Turns what Arrow says of files that it cannot read into an error for the user."""
+    try:
+        yield
+    except MemoryError:  # some of Arrow's errors are this one, too
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        said = str(error).strip().splitlines()
+        raise TableError(f"{what} ({said[0] if said else type(error).__name__}).") from None
 
 
 class ParquetBlocks(RowBlocks):
@@ -121,18 +151,32 @@ def batches(parts: Sequence[Part], columns: Sequence[str], start: int, stop: int
     for part in parts:
         if part.stop <= start or part.start >= stop:
             continue
-        # Neither mapped into memory nor read ahead: both take memory that grows with the size of a row group.
-        with pa.parquet.ParquetFile(part.path, buffer_size=2**20, pre_buffer=False) as file:
-            at = part.start
-            for batch in file.iter_batches(
-                batch_size=_BATCH_ROWS, row_groups=[part.row_group], columns=list(columns), use_threads=False
-            ):
-                first, last = max(start - at, 0), min(stop - at, len(batch))
-                if first < last:
-                    yield batch.slice(first, last - first)
-                at += len(batch)
-                if at >= stop:
-                    break
+        at = part.start
+        for batch in _batches_of(part, list(columns)):
+            first, last = max(start - at, 0), min(stop - at, len(batch))
+            if first < last:
+                yield batch.slice(first, last - first)
+            at += len(batch)
+            if at >= stop:
+                break
+        if at < min(stop, part.stop):
+            raise TableError(f"{part.path}: damaged, it has fewer rows than it says. Write it anew.")
+
+
+def _batches_of(part: Part, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    damaged = f"{part.path}: damaged, its rows from {part.start + 1:,} of the table on cannot be read; write it anew"
+    # Neither mapped into memory nor read ahead: both take memory that grows with the size of a row group.
+    with _in_words(damaged):
+        file = pa.parquet.ParquetFile(part.path, buffer_size=2**20, pre_buffer=False)
+    with file:
+        with _in_words(damaged):
+            found = file.iter_batches(_BATCH_ROWS, row_groups=[part.row_group], columns=columns, use_threads=False)
+        while True:
+            with _in_words(damaged):
+                batch = next(found, None)
+            if batch is None:
+                return
+            yield batch
 
 
 def _fill(X: np.ndarray, batch: pa.RecordBatch) -> None:
