@@ -22,6 +22,9 @@ COPIES = (1, 3)
 # Statistics that run over all designs: cheap, and between them they see linear effects, curves and any pair of columns.
 SCREENS = ("correlation", "raw product", "lcd")
 OF_CURVES = "lasso-curves"
+# The default statistic and its two parts, on all designs too, with fewer signals because a fit takes up to a second.
+MODELS = ("effects", "grip2", "staged")
+DESIGNS_OF_ABS = (BASE, "blocks 0.8", "heavy tails")
 
 # Settings for the suite, of whichever statistic has them: networks and chains small enough for thousands of fits. The guarantee
 # does not depend on how well a statistic is tuned; the last family of cells has the defaults.
@@ -82,7 +85,7 @@ def with_quick_settings(statistic: Statistic) -> Statistic:
 
 def all_cells() -> list[Cell]:
     """Every cell once, the most informative families first."""
-    families = (_statistics, _designs, _signals, _selector, _samplers, _defaults)
+    families = (_statistics, _models, _designs, _signals, _selector, _samplers, _defaults)
     return list({cell.key: cell for family in families for cell in family()}.values())
 
 
@@ -99,6 +102,18 @@ def _statistics() -> list[Cell]:
         Cell("statistics", name, "fixed", 1, "regression", BASE)
         for name in (*PROBES, *STATISTICS.names())
         if _gram(name)
+    ]
+
+
+def _models() -> list[Cell]:
+    """The default statistic and its parts on every table, without signals and with signals of curves and of pairs."""
+    return [
+        Cell("models", statistic, EXACT, copies, "regression", design, signal)
+        for design in DESIGNS
+        if design != "repeated rows"
+        for signal in ("none", "product", *(["abs"] if design in DESIGNS_OF_ABS else []))
+        for statistic in MODELS
+        for copies in COPIES
     ]
 
 
@@ -124,7 +139,7 @@ def _signals() -> list[Cell]:
     return [
         Cell("signals", OF_CURVES, sampler, copies, "regression", design, signal)
         for sampler in (EXACT, "copula")
-        for design in (BASE, "blocks 0.8", "heavy tails")
+        for design in DESIGNS_OF_ABS
         for signal in ("abs", "product")
         for copies in COPIES
     ]
@@ -139,8 +154,14 @@ def _selector() -> list[Cell]:
         for copies in COPIES
         for draws in (1, 5)
     ]
+    found += [Cell("selector", "lcd", "auto", copies, task, BASE, whole=True) for copies in COPIES for task in TASKS]
     return found + [
-        Cell("selector", "lcd", "auto", copies, task, BASE, whole=True) for copies in COPIES for task in TASKS
+        Cell("selector", "lcd", "auto", copies, "regression", design.name, whole=True)
+        for design in DESIGNS.values()
+        if design.name not in (BASE, "repeated rows")
+        # A whole selection prepares its table itself: it knows of categories and groups only what it is told.
+        and not design.categories
+        for copies in COPIES
     ]
 
 

@@ -21,6 +21,7 @@ from guarantee.verdicts import FEW_SELECTIONS, FEW_SIGNS, Row, judge
 
 FAMILIES = {
     "statistics": "Every statistic on exact knockoffs",
+    "models": "The default statistic and its parts on every table",
     "designs": "Cheap statistics on every table",
     "signals": "Signals that are not linear",
     "selector": "Whole selections by `KnockoffSelector`",
@@ -90,7 +91,9 @@ def _summary(rows: list[Row]) -> list[str]:
     ]
     failed = [f"- **{row.cell.key}**: {row.verdict} {row.error}" for row in rows if row.failed]
     worst = [row for row in others if row.above_level]
-    lines += ["Failed:", "", *failed, ""] if failed else ["No cell that must pass has failed.", ""]
+    few = sum(row.verdict == "few trials" for row in exact)
+    rest = f" In {few} of them too little was looked at to say more." if few else ""
+    lines += ["Failed:", "", *failed, ""] if failed else [f"No cell that must pass has failed.{rest}", ""]
     if worst:
         lines += ["Estimated knockoffs above their level (e-process at least 1e4):", ""]
         lines += [f"- {row.cell.key}: {_fdp(row)}" for row in worst]
@@ -129,7 +132,8 @@ def _method(rows: list[Row]) -> list[str]:
         "In the tables, `first` is the share of nonzero null W that the original wins; fair is 1/2, with three copies 1/4. `FDP`",
         "is the mean at both levels with its standard error, `power` is at the larger level, and `e` is log10 of the e-value,",
         "first of the signs, then of the false discoveries. Networks and chains have small settings (`guarantee/cells.py`),",
-        "except in the last table. A selection that is refused with an error counts as empty.",
+        "except in the last table. A selection that is refused with an error counts as empty, and not as a trial that shows "
+        "anything.",
     ]
 
 
@@ -147,7 +151,8 @@ def _defects(file: Path) -> list[str]:
         "## Planted defects",
         "",
         f"{caught} of {len(planted)} are caught, in {seconds / 60:.1f} minutes on one core.{without} The same checks run for",
-        "every defect, in the same order, until one of them fails at e >= 1e4 x the number of checks.",
+        "every defect, in the same order, until one of them fails at e >= 1e4 x the number of checks; sign tests, which take the",
+        "shuffle of members away, are left out where the defect is that it is missing.",
         "",
         "| defect | what is wrong | caught by | trials | log10 e |",
         "|---|---|---|---|---|",
@@ -191,7 +196,7 @@ def _line(row: Row) -> str:
     evidence = f"{signs.log_e_signs / _LOG_10:.1f}, {found.worst / _LOG_10:.1f}"
     told = (
         _statistic(cell), cell.sampler, cell.task, cell.design, cell.signal, str(cell.copies), f"{signs.signs:,}", share,
-        str(found.trials), _fdp(row), f"{found.mean_power:.2f}" if cell.signal != "none" else "-", evidence, row.verdict,
+        str(found.trials) + (f" ({found.refused} refused)" if found.refused else ""), _fdp(row), f"{found.mean_power:.2f}" if cell.signal != "none" else "-", evidence, row.verdict,
     )  # fmt: skip
     return f"| {' | '.join(told)} |"
 

@@ -30,9 +30,9 @@ class Row:
 
     @property
     def few(self) -> bool:
-        """Too few trials to say more than that nothing was found."""
+        """Too few trials to say more than that nothing was found; those that were refused show nothing."""
         few_signs = self.cell.tests_signs and self.signs.signs < FEW_SIGNS
-        return few_signs or self.selections.trials < FEW_SELECTIONS
+        return few_signs or self.selections.trials - self.selections.refused < FEW_SELECTIONS
 
     @property
     def unfair(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from guarantee.cells import COPIES, EXACT, Cell, all_cells
+from guarantee.cells import COPIES, EXACT, MODELS, Cell, all_cells
 from guarantee.designs import BASE, DESIGNS
 from guarantee.origin import claim
 from guarantee.report import write_report
@@ -25,6 +25,18 @@ CHEAP = [Cell("statistics", "correlation", EXACT, copies, "regression", BASE) fo
 def test_every_statistic_meets_every_copies_and_task_on_exact_knockoffs():
     cells = {(cell.statistic, cell.copies, cell.task) for cell in all_cells() if cell.sampler == EXACT}
     assert {(name, copies, task) for name in STATISTICS.names() for copies in COPIES for task in TASKS} <= cells
+
+
+def test_the_default_statistic_and_its_parts_meet_every_table():
+    cells = {(cell.statistic, cell.design, cell.signal, cell.copies) for cell in all_cells() if cell.sampler == EXACT}
+    wanted = {
+        (name, design, signal, copies)
+        for name in MODELS
+        for design in DESIGNS
+        for signal in ("none", "product")
+        for copies in COPIES
+    }
+    assert {row for row in wanted if row[1] != "repeated rows"} <= cells
 
 
 def test_every_sampler_and_design_has_cells():
