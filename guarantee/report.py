@@ -194,9 +194,10 @@ def _line(row: Row) -> str:
     cell, signs, found = row.cell, row.signs, row.selections
     share = f"{signs.wins[0] / signs.signs:.3f}" if signs.signs else "-"
     evidence = f"{signs.log_e_signs / _LOG_10:.1f}, {found.worst / _LOG_10:.1f}"
+    trials = str(found.trials) + (f" ({found.refused} refused)" if found.refused else "")
     told = (
         _statistic(cell), cell.sampler, cell.task, cell.design, cell.signal, str(cell.copies), f"{signs.signs:,}", share,
-        str(found.trials) + (f" ({found.refused} refused)" if found.refused else ""), _fdp(row), f"{found.mean_power:.2f}" if cell.signal != "none" else "-", evidence, row.verdict,
+        trials, _fdp(row), f"{found.mean_power:.2f}" if cell.signal != "none" else "-", evidence, row.verdict,
     )  # fmt: skip
     return f"| {' | '.join(told)} |"
 

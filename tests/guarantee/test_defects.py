@@ -13,7 +13,13 @@ from grip2.statistics import base
 CHEAP = CHECKS[:8]  # without whole selections, missing values and learnt samplers: seconds for all of them
 OTHERS = CHECKS[8:]
 # Seen by the other checks only.
-LATER = ["swapped levels", "independent dummies", "median in x only", "draws counted as independent", "repeated rows accepted"]
+LATER = [
+    "swapped levels",
+    "independent dummies",
+    "median in x only",
+    "draws counted as independent",
+    "repeated rows accepted",
+]
 CORE = [name for name in DEFECTS if name not in LATER]
 
 
