@@ -2,6 +2,7 @@
 
     python benchmarks/interaction_power.py --jobs 2                               # goes on where it was stopped
     python benchmarks/interaction_power.py --cells gates switches --statistics effects --data-sets 5
+    python benchmarks/interaction_power.py --cells linear --statistics lcd effects effects+interactions=False --data-sets 60
     python benchmarks/interaction_power.py --label before                         # in a checkout of another version
     python benchmarks/interaction_power.py --report                               # only writes README.md
 

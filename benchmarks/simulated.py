@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from ast import literal_eval
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,19 +41,24 @@ def generator(cell: str, data_set: int, purpose: int) -> np.random.Generator:
     return np.random.default_rng([crc32(cell.encode()), data_set, purpose])
 
 
-def scored(statistic: str, data: Simulated, *, fdr: float, cell: str, data_set: int, copies: int = 1) -> dict[str, Any]:
-    """Power and false discovery proportion of one fit with exact knockoffs, s by MVR; purposes 10 and 11 are ours."""
+def made(name: str) -> Any:
+    """A registered statistic, with settings after plus signs: ``effects+interactions=False``."""
     from grip2.statistics.registry import STATISTICS
 
+    registered, *settings = name.split("+")
+    pairs = (setting.split("=", 1) for setting in settings)
+    return STATISTICS.create(registered).set_params(**{key: literal_eval(value) for key, value in pairs})
+
+
+def scored(statistic: str, data: Simulated, *, fdr: float, cell: str, data_set: int, copies: int = 1) -> dict[str, Any]:
+    """Power and false discovery proportion of one fit with exact knockoffs, s by MVR; purposes 10 and 11 are ours."""
     sampler = GaussianKnockoffs(np.zeros(len(data.covariance)), data.covariance, s="mvr").fit(data.X)
     Xk = sampler.sample(data.X, rng=generator(cell, data_set, 10), copies=copies)
     shape = (statistic, *Xk.shape, data.task)
     first = shape not in _FITTED
     _FITTED.add(shape)
     began = time.perf_counter()
-    importance = STATISTICS.create(statistic).importance(
-        data.X, Xk, data.y, rng=generator(cell, data_set, 11), task=data.task
-    )
+    importance = made(statistic).importance(data.X, Xk, data.y, rng=generator(cell, data_set, 11), task=data.task)
     seconds = time.perf_counter() - began
     chosen = np.flatnonzero(knockoff_threshold(importance.W, fdr, copies=copies) <= importance.W)
     return {
@@ -98,7 +104,12 @@ def study(
     """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", nargs="+", choices=list(cells), default=list(cells))
-    parser.add_argument("--statistics", nargs="+", default=list(statistics), help="registered names")
+    parser.add_argument(
+        "--statistics",
+        nargs="+",
+        default=list(statistics),
+        help="registered names, with settings as in effects+interactions=False",
+    )
     parser.add_argument("--data-sets", type=int, default=20, help="of each cell")
     parser.add_argument("--label", default="now", help="of the version of the code in this run")
     parser.add_argument("--jobs", type=int, default=2)

@@ -123,7 +123,7 @@ class LassoComparison:
 class StreamFacts:
     """A table that was read block by block."""
 
-    source: str  # "file", "folder" or "memory"
+    source: str  # "file", "folder", "dask" or "memory"
     rows: int  # of the table; the statistic has used all of them
     sample_rows: int  # rows of the sample, for everything that needs a table in memory
     block_rows: int  # rows of a block, whose knockoffs were drawn together and not stored

@@ -15,6 +15,7 @@ from grip2.groups import Groups, NamedUnits
 from grip2.knockoffs import KnockoffSampler
 from grip2.responses import Response, check_varies, response_from
 from grip2.statistics.base import Statistic
+from grip2.streaming.dask_frames import is_dask
 from grip2.streaming.long_table import LongTable
 from grip2.streaming.of_memory import long_table_of
 from grip2.streaming.of_stream import long_table_of_stream
@@ -59,6 +60,11 @@ def selection_input(
 ) -> SelectionInput:
     """Check and prepare; the names and number of columns are remembered on the ``selector``, as scikit-learn does."""
     who = type(selector).__name__
+    if is_dask(X):
+        raise Grip2Error(
+            f"{who}: a Dask data frame is read block by block, with its target among its columns: "
+            'from grip2.streaming import read_stream; fit(read_stream(table, target="y")).'
+        )
     if isinstance(X, StreamedTable):
         remember_names(selector, X.table)
         check_varies(X.y, who)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from grip2.streaming.blocks import ArrayBlocks, RowBlocks
-from grip2.streaming.parquet import ParquetBlocks, is_parquet, open_parquet
+from grip2.streaming.parquet import is_parquet, open_parquet
 from grip2.streaming.passes import run_pass
 from grip2.tables import TableError
 from tests.streaming.tables import folder_of, long_frame, parquet
@@ -29,7 +29,7 @@ def test_files_have_the_blocks_of_the_array(tmp_path, where, row_group):
     path = parquet(frame, tmp_path / "a.parquet", row_group) if where == "file" else folder_of(frame, tmp_path / "a")
     names = ["c3", "c0", "c7"]
     table = open_parquet(path)
-    read = every_block(ParquetBlocks(table.parts, names, np.dtype(np.float32), 300))
+    read = every_block(table.blocks(names, np.dtype(np.float32), 300))
     expected = every_block(ArrayBlocks(frame[names].to_numpy(), 300))
     assert len(read) == len(expected) == 9
     for (number, start, X), (own_number, own_start, own_X) in zip(read, expected, strict=True):
@@ -42,7 +42,7 @@ def test_missing_and_logical_values(tmp_path):
     frame = pd.DataFrame({"a": [1.5, None, 3.0], "b": [True, False, None], "c": pd.array([1, None, 3], "Int64")})
     frame["b"] = frame["b"].astype("boolean")
     table = open_parquet(parquet(frame, tmp_path / "m.parquet"))
-    [(_, _, X)] = every_block(ParquetBlocks(table.parts, ["a", "b", "c"], np.dtype(float)))
+    [(_, _, X)] = every_block(table.blocks(["a", "b", "c"], np.dtype(float)))
     np.testing.assert_array_equal(X, [[1.5, 1, 1], [np.nan, 0, np.nan], [3, np.nan, 3]])
 
 
@@ -87,9 +87,21 @@ def test_columns_in_names_of_folders_and_columns_of_one_name_are_refused(tmp_pat
 
 def test_files_with_fewer_rows_than_they_say_are_refused(tmp_path):
     table = open_parquet(parquet(long_frame(100), tmp_path / "a.parquet"))
-    more = [replace(part, stop=part.stop + 1) for part in table.parts]
+    more = replace(table, parts=tuple(replace(part, stop=part.stop + 1) for part in table.parts))
     with pytest.raises(TableError, match="fewer rows than it says"):
-        every_block(ParquetBlocks(more, ["c0"], np.dtype(np.float32)))
+        every_block(more.blocks(["c0"], np.dtype(np.float32)))
+
+
+def test_workers_are_sent_what_a_span_needs(tmp_path):
+    frame = long_frame(2500)
+    source = open_parquet(folder_of(frame, tmp_path / "a")).blocks(["c3"], np.dtype(np.float32), 300)
+    for span in source.spans:
+        sent = source.for_span(span)
+        assert len(sent.table.parts) < len(source.table.parts)
+        assert sent.n_rows == 2500
+        for own, whole in zip(sent.read(span), source.read(span), strict=True):
+            assert (own.number, own.start) == (whole.number, whole.start)
+            np.testing.assert_array_equal(own.X, whole.X)
 
 
 class Rows:

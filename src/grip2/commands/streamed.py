@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from grip2.commands.table import LoadedTable, TableOptions, TargetOptions, prepared, tell
 from grip2.errors import Grip2Error
 from grip2.progress import Progress
+from grip2.streaming.parquet import open_parquet
 from grip2.streaming.read import StreamedTable, look_through
 
 
@@ -27,7 +28,7 @@ def load_stream(
     _refuse(options, target)
     assert target.target is not None
     looked = look_through(
-        options.path,
+        open_parquet(options.path),
         target.target,
         roles=options.roles,
         missing=options.missing,

@@ -52,6 +52,10 @@ class RowBlocks(ABC):
     def _slices(self, start: int, stop: int, size: int) -> Iterator[np.ndarray]:
         """The rows from ``start`` to ``stop``, ``size`` at a time; the last slice may be shorter."""
 
+    def for_span(self, span: Span) -> RowBlocks:
+        """The same table with what is needed to read one span: it is sent to a worker."""
+        return self
+
     def read(self, span: Span) -> Iterator[Block]:
         """The blocks of a span, one after the other."""
         number, start = span.first_block, span.start

@@ -41,7 +41,7 @@ class LongTable:
     sample: np.ndarray  # (sample, columns) these rows
     response: Response  # of all rows
     complete: bool  # True: no value is missing
-    kind: str = "memory"  # where the table is: "memory", "file" or "folder"
+    kind: str = "memory"  # where the table is: "memory", "file", "folder" or "dask"
 
     def facts(self) -> StreamFacts:
         """The record that a result holds of it."""

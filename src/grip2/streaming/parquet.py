@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from grip2.streaming.blocks import RowBlocks
+from grip2.streaming.stored import BATCH_ROWS, StoredTable
 from grip2.tables.records import TableError
 
 ENDINGS = (".parquet", ".pq")
-_BATCH_ROWS = 16_384  # decoded at a time
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class ParquetTable:
+class ParquetTable(StoredTable):
     """The metadata of Parquet files; no rows have been read."""
 
     path: Path
@@ -37,8 +35,34 @@ class ParquetTable:
     schema: pa.Schema
 
     @property
+    def who(self) -> str:  # type: ignore[override]
+        return str(self.path)
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return "folder" if self.path.is_dir() else "file"
+
+    @property
     def n_rows(self) -> int:
         return self.parts[-1].stop if self.parts else 0
+
+    def only(self, start: int, stop: int) -> ParquetTable:
+        return replace(self, parts=tuple(part for part in self.parts if part.start < stop and part.stop > start))
+
+    def batches(self, columns: Sequence[str], start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        for part in self.parts:
+            if part.stop <= start or part.start >= stop:
+                continue
+            at = part.start
+            for batch in _batches_of(part, list(columns)):
+                first, last = max(start - at, 0), min(stop - at, len(batch))
+                if first < last:
+                    yield batch.slice(first, last - first)
+                at += len(batch)
+                if at >= stop:
+                    break
+            if at < min(stop, part.stop):
+                raise TableError(f"{part.path}: damaged, it has fewer rows than it says. Write it anew.")
 
 
 def is_parquet(path: Path) -> bool:
@@ -119,50 +143,6 @@ def _in_words(what: str) -> Iterator[None]:
         raise TableError(f"{what} ({said[0] if said else type(error).__name__}).") from None
 
 
-class ParquetBlocks(RowBlocks):
-    """Some columns of Parquet files, all of numbers."""
-
-    readable_elsewhere = True
-
-    def __init__(
-        self, parts: Sequence[Part], columns: Sequence[str], dtype: np.dtype, block_rows: int | None = None
-    ) -> None:
-        super().__init__(parts[-1].stop, len(columns), block_rows)
-        self.parts, self.columns, self.dtype = tuple(parts), tuple(columns), dtype
-
-    def _slices(self, start: int, stop: int, size: int) -> Iterator[np.ndarray]:
-        X: np.ndarray = np.empty((min(size, stop - start), len(self.columns)), self.dtype)
-        filled, left = 0, stop - start
-        for batch in batches(self.parts, self.columns, start, stop):
-            for first in range(0, len(batch), size):
-                rows = batch.slice(first, size)
-                while len(rows):
-                    some = min(len(rows), len(X) - filled)
-                    _fill(X[filled : filled + some], rows.slice(0, some))
-                    rows, filled = rows.slice(some), filled + some
-                    if filled == len(X):
-                        yield X
-                        left -= filled
-                        X, filled = np.empty((min(size, left), len(self.columns)), self.dtype), 0
-
-
-def batches(parts: Sequence[Part], columns: Sequence[str], start: int, stop: int) -> Iterator[pa.RecordBatch]:
-    """The rows from ``start`` to ``stop`` in batches of at most ``_BATCH_ROWS``."""
-    for part in parts:
-        if part.stop <= start or part.start >= stop:
-            continue
-        at = part.start
-        for batch in _batches_of(part, list(columns)):
-            first, last = max(start - at, 0), min(stop - at, len(batch))
-            if first < last:
-                yield batch.slice(first, last - first)
-            at += len(batch)
-            if at >= stop:
-                break
-        if at < min(stop, part.stop):
-            raise TableError(f"{part.path}: damaged, it has fewer rows than it says. Write it anew.")
-
-
 def _batches_of(part: Part, columns: list[str]) -> Iterator[pa.RecordBatch]:
     damaged = f"{part.path}: damaged, its rows from {part.start + 1:,} of the table on cannot be read; write it anew"
     # Neither mapped into memory nor read ahead: both take memory that grows with the size of a row group.
@@ -170,24 +150,10 @@ def _batches_of(part: Part, columns: list[str]) -> Iterator[pa.RecordBatch]:
         file = pa.parquet.ParquetFile(part.path, buffer_size=2**20, pre_buffer=False)
     with file:
         with _in_words(damaged):
-            found = file.iter_batches(_BATCH_ROWS, row_groups=[part.row_group], columns=columns, use_threads=False)
+            found = file.iter_batches(BATCH_ROWS, row_groups=[part.row_group], columns=columns, use_threads=False)
         while True:
             with _in_words(damaged):
                 batch = next(found, None)
             if batch is None:
                 return
             yield batch
-
-
-def _fill(X: np.ndarray, batch: pa.RecordBatch) -> None:
-    for j, column in enumerate(batch.columns):
-        X[:, j] = numbers_of(column)
-
-
-def numbers_of(column: pa.Array) -> np.ndarray:
-    """A column of numbers or truth values; NaN where one is missing."""
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    if column.null_count and not pa.types.is_floating(column.type):
-        column = column.cast(pa.float64())
-    return np.asarray(column.to_numpy(zero_copy_only=False))

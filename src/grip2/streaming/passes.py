@@ -63,7 +63,7 @@ def _reduced(
     total: Found | None = None
 
     def submitted(span: Span) -> Future[Found]:
-        return executor.submit(_alone, work.for_span(span), source, span)
+        return executor.submit(_alone, work.for_span(span), source.for_span(span), span)
 
     try:
         for k, span in enumerate(spans):

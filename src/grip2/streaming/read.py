@@ -1,4 +1,4 @@
-"""Prepares a table in Parquet files to be read block by block: roles come from a sample of rows, checks cover all rows.
+"""Prepares a stored table to be read block by block: roles of columns come from a sample of rows, checks cover all rows.
 
 Columns must be numbers or truth values, because levels and dates of all rows cannot be known from a sample.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,12 @@ import pyarrow as pa
 from grip2.groups import Groups
 from grip2.progress import Progress
 from grip2.rows import check_repeats_of_sample
+from grip2.streaming.dask_frames import DaskTable, is_dask
 from grip2.streaming.long_table import sampled_rows
-from grip2.streaming.parquet import ParquetBlocks, ParquetTable, open_parquet
+from grip2.streaming.parquet import open_parquet
 from grip2.streaming.passes import run_pass
 from grip2.streaming.scan import Scan, Scanned
+from grip2.streaming.stored import StoredBlocks, StoredTable
 from grip2.streaming.target import read_whole_target
 from grip2.tables.prepare import Examined, assemble, examine
 from grip2.tables.records import PreparedTable, Problem, Role, error_of
@@ -37,12 +40,12 @@ IN_MEMORY = "read it in memory: --stream never"
 class StreamedTable:
     """A table that is read block by block, with its target; `KnockoffSelector.fit` takes it in place of X and y."""
 
-    source: ParquetBlocks
+    source: StoredBlocks
     rows: np.ndarray  # numbers of the rows of the sample
     table: PreparedTable  # these rows
     y: np.ndarray  # of all rows
     complete: bool  # True: no value is missing in any row
-    kind: str  # "file" or "folder"
+    kind: str  # "file", "folder" or "dask"
     notices: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -53,7 +56,7 @@ class StreamedTable:
 class Looked:
     """The result of the first pass: enough to decide which columns form which units."""
 
-    parquet: ParquetTable
+    stored: StoredTable
     rows: np.ndarray
     features: pd.DataFrame  # the sample
     examined: Examined
@@ -62,37 +65,41 @@ class Looked:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        read = f"read block by block: {self.parquet.n_rows:,} rows, of which {len(self.rows):,} decide on the roles of columns"
+        read = f"read block by block: {self.stored.n_rows:,} rows, of which {len(self.rows):,} decide on the roles of columns"
         return (read, *self.examined.notices)
 
     def streamed(self, table: PreparedTable) -> StreamedTable:
         """The table for a selector; ``table``: the sample, assembled with its units."""
         used = [variable.name for variable in table.variables if variable.columns]
         places = [self.features.columns.get_loc(name) for name in used]
-        source = ParquetBlocks(self.parquet.parts, used, table.X.dtype)
+        source = self.stored.blocks(used, table.X.dtype)
         complete = not self.scanned.missing[places].any()
-        kind = "folder" if self.parquet.path.is_dir() else "file"
-        return StreamedTable(source, self.rows, table, self.y, complete, kind, self.notices)
+        return StreamedTable(source, self.rows, table, self.y, complete, self.stored.kind, self.notices)
 
 
 def read_stream(
-    path: str | Path,
+    table: Any,
     target: str,
     *,
     columns: Mapping[str, str] | None = None,
     groups: Groups | None = None,
     missing: str = "draw",
+    executor: Executor | None = None,
+    progress: Progress | None = None,
 ) -> StreamedTable:
-    """A Parquet file, or a folder of Parquet files, for ``KnockoffSelector().fit(read_stream("rows.parquet", target="y"))``.
+    """A table beyond memory for ``KnockoffSelector().fit(read_stream("rows.parquet", target="y"))``.
 
-    ``columns``, ``groups`` and ``missing`` are those of `KnockoffSelector`.
+    ``table`` is the path of a Parquet file, that of a folder of Parquet files, or a Dask data frame. ``columns``, ``groups`` and
+    ``missing`` are those of `KnockoffSelector`. ``executor``: workers that read the table, such as ``client.get_executor()`` of a
+    Dask cluster; `KnockoffSelector.fit` takes it too.
     """
-    looked = look_through(Path(path), target, roles=columns, missing=missing)
-    return looked.streamed(assemble(looked.examined, groups=groups, who=str(path)))
+    stored = DaskTable.of(table) if is_dask(table) else open_parquet(Path(table))
+    looked = look_through(stored, target, roles=columns, missing=missing, executor=executor, progress=progress)
+    return looked.streamed(assemble(looked.examined, groups=groups, who=stored.who))
 
 
 def look_through(
-    path: Path,
+    stored: StoredTable,
     target: str,
     *,
     roles: Mapping[str, str] | None = None,
@@ -101,27 +108,26 @@ def look_through(
     progress: Progress | None = None,
 ) -> Looked:
     """The first pass; raises with all problems if the table cannot be used."""
-    parquet, who, roles = open_parquet(path), str(path), dict(roles or {})
-    names = parquet.schema.names
+    who, roles, names = stored.who, dict(roles or {}), stored.schema.names
     unknown = [name for name in (target, *roles) if name not in names]
     if unknown:
         raise error_of([Problem(f"there is no column {name!r}", nearest(name, names)) for name in unknown], who)
-    problems = _refused(parquet, target, roles, missing)
+    problems = _refused(stored, target, roles, missing)
     if problems:
         raise error_of(problems, who)
-    features = [name for name in names if name != target and _is_number(parquet.schema.field(name).type)]
+    features = [name for name in names if name != target and _is_number(stored.schema.field(name).type)]
     features = [name for name in features if roles.get(name) not in _LEFT_OUT]
-    single = all(parquet.schema.field(name).type == pa.float32() for name in features)
-    source = ParquetBlocks(parquet.parts, features, np.dtype(np.float32 if single else np.float64))
-    rows = sampled_rows(parquet.n_rows, max(1, len(features)))
+    single = all(stored.schema.field(name).type == pa.float32() for name in features)
+    source = stored.blocks(features, np.dtype(np.float32 if single else np.float64))
+    rows = sampled_rows(stored.n_rows, max(1, len(features)))
     scanned = run_pass(source, Scan(rows), executor=executor, progress=progress)
-    y = read_whole_target(parquet.parts, target, who)
-    sample = _sample_of(scanned, parquet, features)
-    return _examined(parquet, rows, sample, y, scanned, roles, target, missing)
+    y = read_whole_target(stored, target)
+    sample = _sample_of(scanned, stored, features)
+    return _examined(stored, rows, sample, y, scanned, roles, target, missing)
 
 
 def _examined(
-    parquet: ParquetTable,
+    stored: StoredTable,
     rows: np.ndarray,
     sample: pd.DataFrame,
     y: np.ndarray,
@@ -131,7 +137,7 @@ def _examined(
     missing: str,
 ) -> Looked:
     """The roles of the columns, from the sample; raises with its problems and those that only all rows show."""
-    who = str(parquet.path)
+    who = stored.who
     own = {name: role for name, role in roles.items() if name in sample.columns}
     own |= {name: str(Role.IDENTIFIER) for name in sample.columns if _counts_rows(sample[name].to_numpy(), rows)}
     examined = examine(sample, roles=own, missing=missing, target=TargetValues(y[rows], name=target), who=who)
@@ -141,7 +147,7 @@ def _examined(
             remedy = f"replace these cells or leave the column out: {say(name, 'drop')}"
             problems.append(Problem(f"column {name} holds infinity in {count:,} rows", remedy))
     for name, size in zip(sample.columns, np.fmax(-scanned.low, scanned.high), strict=True):
-        if size > _EXACT and pa.types.is_integer(parquet.schema.field(name).type):
+        if size > _EXACT and pa.types.is_integer(stored.schema.field(name).type):
             what = f"column {name} holds whole numbers beyond 2^53"
             problems.append(Problem(what, f"subtract a constant, leave it out: {say(name, 'drop')}, or {IN_MEMORY}"))
     for variable, reading in zip(examined.variables, examined.readings, strict=True):
@@ -153,22 +159,22 @@ def _examined(
     if problems:
         raise error_of(problems, who)
     check_repeats_of_sample(np.concatenate(scanned.keys), sample.to_numpy(), who)
-    return Looked(parquet, rows, sample, examined, y, scanned)
+    return Looked(stored, rows, sample, examined, y, scanned)
 
 
-def _sample_of(scanned: Scanned, parquet: ParquetTable, features: list[str]) -> pd.DataFrame:
+def _sample_of(scanned: Scanned, stored: StoredTable, features: list[str]) -> pd.DataFrame:
     """The sample as a frame, every column of the precision that it has in the file."""
     values = np.concatenate(scanned.sample)
-    kinds = [np.float32 if parquet.schema.field(name).type == pa.float32() else np.float64 for name in features]
+    kinds = [np.float32 if stored.schema.field(name).type == pa.float32() else np.float64 for name in features]
     return pd.DataFrame(
         {name: values[:, j].astype(kind) for j, (name, kind) in enumerate(zip(features, kinds, strict=True))}
     )
 
 
-def _refused(parquet: ParquetTable, target: str, roles: Mapping[str, str], missing: str) -> list[Problem]:
+def _refused(stored: StoredTable, target: str, roles: Mapping[str, str], missing: str) -> list[Problem]:
     """Problems with reading the files block by block that follow from column types and the user's settings."""
     problems = []
-    for field in parquet.schema:
+    for field in stored.schema:
         asked = roles.get(field.name)
         if field.name == target or asked in _LEFT_OUT:
             continue

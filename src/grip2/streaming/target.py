@@ -1,21 +1,19 @@
-"""The target of Parquet files: one column, of all rows, which is held in memory."""
+"""The target of a stored table: one column, of all rows, which is held in memory."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from grip2.streaming.parquet import Part, batches, numbers_of
+from grip2.streaming.stored import StoredTable, numbers_of
 from grip2.tables.records import TableError
 from grip2.tables.roles import MAX_LEVELS
 
 
-def read_whole_target(parts: Sequence[Part], name: str, who: str) -> np.ndarray:
+def read_whole_target(table: StoredTable, name: str) -> np.ndarray:
     """(rows,) numbers, or texts of few classes."""
-    found = pa.chunked_array([batch.column(0) for batch in batches(parts, [name], 0, parts[-1].stop)])
+    found, who = pa.chunked_array([batch.column(0) for batch in table.batches([name], 0, table.n_rows)]), table.who
     absent = found.null_count
     if pa.types.is_floating(found.type):
         absent += int(pc.sum(pc.is_nan(found)).as_py() or 0)
