@@ -1,8 +1,8 @@
 """What is left of a command that is killed, terminated or interrupted at random points, and whether running it again mends it.
 
-    python -m benchmarks.faults                            # select, select with two workers, an experiment; 20 points each
+    python -m benchmarks.faults                            # select, also with two workers, experiment, calibrate; 20 points each
     python -m benchmarks.faults --points 5 --commands select
-    python -m benchmarks.faults --also 'calibrate=calibrate {table} --target y --out {out}'
+    python -m benchmarks.faults --also 'diagnose=diagnose {table} --target y --out {out}'
 
 Run from the top of the repository. A command is a line of words with {table}, {plan} and {out} in it. It is run once in
 peace, then for every signal at as many random points as asked for, from the start of the process to a little beyond its
@@ -38,6 +38,7 @@ COMMANDS = {
     "select": "select {table} --target y --out {out} --force",
     "select --jobs 2": "select {table} --target y --out {out} --force --draws 6 --jobs 2 --statistic lcd",
     "experiment run": "experiment run {plan} --jobs 2 --out {out}",
+    "calibrate": "calibrate {table} --target y --statistic lcd --knockoffs copula --runs 12 --jobs 2 --out {out}",
 }
 PATIENCE_SECONDS = 60.0  # for workers to leave, on a busy machine
 # The interpreter takes this long before it runs the first line of ours; until then a signal is its own business.
@@ -140,6 +141,9 @@ def digest(out: Path) -> str:
                 columns = "configuration, method, ensemble, trial, status, W, original, knockoff, selections, seed"
                 for row in store.execute(f"SELECT {columns} FROM trials ORDER BY 1, 2, 3, 4"):
                     total.update(repr(row).encode())
+        elif path.name == "trials.csv":
+            trials = pd.read_csv(path)
+            total.update(trials.drop(columns=[name for name in trials if "seconds" in name]).to_csv().encode())
         elif path.suffix != ".html":
             total.update(path.read_bytes())
     return total.hexdigest()
