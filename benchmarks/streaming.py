@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.signal import lfilter
+
+from whole_process import run_measured
 
 RESULTS = Path(__file__).parents[1] / "results" / "streaming"
 TRUE, CORRELATION, NOISE = 20, 0.5, 3.0
@@ -112,21 +111,12 @@ def measure(case: Case, file: Path, out: Path) -> Measured:
     else:
         command = [sys.executable, "-m", "grip2", "select", str(file), "--target", "y", "--stream", "always"]
         command += ["--out", str(out), "--force"]
-    load, began = os.getloadavg()[0], time.perf_counter()
-    process = subprocess.Popen(command)
-    _, status, used = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{case.name}: the run failed with code {process.returncode}")
+    used = run_measured(command, case.name)
     found = json.loads((out / "selection.json").read_text())
     true = {f"c{j:03d}" for j in truth(case.columns)}
     selected = sorted(found["selected"])
     return Measured(
-        round(seconds, 1),
-        round(used.ru_utime + used.ru_stime, 1),
-        round(used.ru_maxrss * 1024 / 1e9, 2),
-        round(load, 1),
+        *used,
         selected,
         len(true & set(selected)),
         len(set(selected) - true),
