@@ -26,7 +26,7 @@ from grip2.standardise import standardise
 from grip2.statistics import effect_chain as prior
 from grip2.statistics.basis import FUNCTIONS, SIDES, Basis, SideFunctions
 from grip2.statistics.effect_model import SETS
-from grip2.statistics.effect_sampler import fit_effects
+from grip2.statistics.effect_sampler import CHAINS, SWEEPS, fit_effects
 from grip2.statistics.function_use import prior_chances, set_shares
 from grip2.statistics.pair_screen import KIND_OF, PRODUCTS_OF_KIND
 from grip2.units import Layout, Units
@@ -101,9 +101,10 @@ class Answers(NamedTuple):
     is_first: np.ndarray  # (p,)
 
 
-def predictions(n: int, p: int, seed: int, sweeps: int) -> Answers:
+def predictions(n: int, p: int, seed: int, sweeps: int, chains: int = CHAINS) -> Answers:
     drawn = draw_table(n, p, np.random.default_rng([seed, 71]))
-    fit = fit_effects(drawn.Z, drawn.layout, drawn.y, rng=np.random.default_rng([seed, 72]), sweeps=sweeps, chains=1)
+    rng = np.random.default_rng([seed, 72])
+    fit = fit_effects(drawn.Z, drawn.layout, drawn.y, rng=rng, sweeps=sweeps, chains=chains)
     of_first = 0.5 + 0.5 * (fit.probability[0] - fit.probability[1])
     return Answers(fit.probability.ravel(), drawn.acts.ravel(), of_first, drawn.member == 0)
 
@@ -151,7 +152,7 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=2000)
     parser.add_argument("--rows", type=int, default=150)
     parser.add_argument("--columns", type=int, default=5)
-    parser.add_argument("--sweeps", type=int, default=400)
+    parser.add_argument("--sweeps", type=int, default=SWEEPS, help="of all four chains together")
     parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so many seconds")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
@@ -168,8 +169,8 @@ def main() -> None:
         "# Probabilities of `EffectPosterior` against frequencies",
         "",
         f"{len(found):,} tables from the prior of the model ({options.rows} rows, {options.columns} columns and one copy, "
-        f"{options.sweeps} sweeps, seeds from 0): `python benchmarks/posterior_calibration.py --tables {len(found)} "
-        f"--sweeps {options.sweeps}`.",
+        f"{options.sweeps} sweeps of {CHAINS} chains, seeds from 0): `python benchmarks/posterior_calibration.py --tables "
+        f"{len(found)} --sweeps {options.sweeps}`.",
         "",
         "## P(original): which member of a unit acts, if it does",
         "",
