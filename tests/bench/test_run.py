@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from grip2.bench.case import DONE, OVER_TIME, Case, Measured
+from grip2.bench.case import DONE, FAILED, OVER_TIME, Case, Measured
 from grip2.bench.launch import Limits
 from grip2.bench.machine import Machine
 from grip2.bench.run import Peers, run, turns
@@ -68,6 +68,21 @@ def test_sizes_after_one_over_the_limit_are_not_tried(tmp_path):
     recorder = Recorder(too_large=100)
     assert run(growing(10, 100, 1000), EXTENT, Store(tmp_path, MACHINE), NOBODY, LIMITS, minutes=1, measure=recorder)
     assert [size for _, size, _ in recorder.seen] == ["10", "100"]
+
+
+def test_a_failure_is_tried_once_more(tmp_path):
+    """It may have been the machine's; a second one is the contestant's."""
+
+    def failing(case, round_, *, python, limits):
+        tried.append((case.contestant, round_))
+        failed = case.contestant == "A" and round_ in failures
+        return Measured(case.key, round_, FAILED if failed else DONE, None if failed else 1.0)
+
+    for folder, failures, expected in (("once", (0,), 3), ("always", (0, 1, 2), 2)):
+        tried: list[tuple[str, int]] = []
+        assert run(pair(), EXTENT, Store(tmp_path / folder, MACHINE), NOBODY, LIMITS, minutes=1, measure=failing)
+        assert tried.count(("B", 2)) == 1
+        assert sum(name == "A" for name, _ in tried) == expected
 
 
 def test_no_measurement_begins_after_the_time_is_over(tmp_path):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from grip2 import KnockoffSelector
+from grip2 import KnockoffSelector, cli
 from grip2.errors import Grip2Failure
 from grip2.experiments.workers import open_workers
 from grip2.knockoffs import CopulaKnockoffs
@@ -45,6 +47,29 @@ def test_a_cluster_that_loses_a_worker_finds_what_one_machine_finds(tmp_path, mo
         assert processes[1].poll() is None
     assert there.selected == here.selected
     assert there.to_dict()["features"] == here.to_dict()["features"]
+
+
+def test_a_command_reads_a_folder_on_a_cluster(tmp_path, monkeypatch, capsys):
+    small_sizes(monkeypatch, block=200)
+    folder = folder_of(long_frame(4_000), tmp_path / "rows")
+    words = [
+        "select",
+        str(folder),
+        "--target",
+        "y",
+        "--statistic",
+        "effects",
+        "--set",
+        "sweeps=80",
+        "--knockoffs",
+        "copula",
+    ]
+    cli.main([*words, "--out", str(tmp_path / "here")])
+    with cluster(tmp_path, 2) as (address, _):
+        cli.main([*words, "--scheduler", address, "--out", str(tmp_path / "there")])
+    here, there = (json.loads((tmp_path / where / "selection.json").read_text()) for where in ("here", "there"))
+    assert there["features"] == here["features"]
+    assert there["streamed"]["source"] == "folder"
 
 
 @pytest.mark.parametrize("by", ["us", "itself"])

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from grip2.bench.case import DONE, Case, Measured
+from grip2.bench.case import FAILED, OVER_MEMORY, OVER_TIME, Case, Measured
 from grip2.bench.launch import Limits, measure
 from grip2.bench.store import Store
 from grip2.bench.suite import Extent
@@ -72,14 +72,15 @@ def run(
 
 
 def hopeless(case: Case, cases: Sequence[Case], store: Store) -> bool:
-    """Did this case end without a time before, or a smaller size of its series? It would do so again."""
+    """Did this case, or a smaller size of its series, take too long or too much memory before, or fail twice? It would again."""
     smaller = [
         other
         for other in cases
         if (other.part, other.subject, other.contestant) == (case.part, case.subject, case.contestant)
         and (other.size or 0) <= (case.size or 0)
     ]
-    return any(each.outcome != DONE for other in smaller for each in store.of(other.key))
+    ends = ([each.outcome for each in store.of(other.key)] for other in smaller)
+    return any(OVER_TIME in before or OVER_MEMORY in before or before.count(FAILED) > 1 for before in ends)
 
 
 def line(turn: Turn, measured: Measured) -> str:
