@@ -70,19 +70,19 @@ def test_sizes_after_one_over_the_limit_are_not_tried(tmp_path):
     assert [size for _, size, _ in recorder.seen] == ["10", "100"]
 
 
-def test_a_failure_is_tried_once_more(tmp_path):
+@pytest.mark.parametrize(("failing_rounds", "expected"), [((0,), 3), ((0, 1, 2), 2)])
+def test_a_failure_is_tried_once_more(tmp_path, failing_rounds, expected):
     """It may have been the machine's; a second one is the contestant's."""
+    tried = []
 
     def failing(case, round_, *, python, limits):
         tried.append((case.contestant, round_))
-        failed = case.contestant == "A" and round_ in failures
+        failed = case.contestant == "A" and round_ in failing_rounds
         return Measured(case.key, round_, FAILED if failed else DONE, None if failed else 1.0)
 
-    for folder, failures, expected in (("once", (0,), 3), ("always", (0, 1, 2), 2)):
-        tried: list[tuple[str, int]] = []
-        assert run(pair(), EXTENT, Store(tmp_path / folder, MACHINE), NOBODY, LIMITS, minutes=1, measure=failing)
-        assert tried.count(("B", 2)) == 1
-        assert sum(name == "A" for name, _ in tried) == expected
+    assert run(pair(), EXTENT, Store(tmp_path, MACHINE), NOBODY, LIMITS, minutes=1, measure=failing)
+    assert tried.count(("B", 2)) == 1
+    assert sum(name == "A" for name, _ in tried) == expected
 
 
 def test_no_measurement_begins_after_the_time_is_over(tmp_path):
