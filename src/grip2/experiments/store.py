@@ -7,6 +7,7 @@ may write to one store. A finished row is never overwritten.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,10 @@ CREATE TABLE IF NOT EXISTS runs (
     started TEXT NOT NULL DEFAULT (datetime('now'))
 );
 """
+
+
+# Of every SQLite file; bytes 16 and 17 of its header are the size of its pages.
+_HEADER_BYTES, _MAGIC = 100, b"SQLite format 3\0"
 
 
 class StoreError(Grip2Error):
@@ -97,6 +102,7 @@ class Store:
         self.path = Path(folder) / FILE
         if not create and not self.path.is_file():
             raise StoreError(f"{folder}: no experiment there ({FILE} is missing). Run one with --out {folder} first.")
+        self._check_whole()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # Transactions are opened by hand: "BEGIN IMMEDIATE" waits for the other writer instead of failing late.
@@ -106,6 +112,27 @@ class Store:
             self._prepare()
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{self.path}: not a usable trial store ({error}).") from None
+
+    def _check_whole(self) -> None:
+        """SQLite fills up a last page that was cut off with zeros, and takes a cut first page for an empty file.
+
+        A journal of pages that have yet to be written repairs both, so with one the file is left to SQLite.
+        """
+        journal = self.path.with_name(f"{FILE}-wal")
+        try:
+            with self.path.open("rb") as file:
+                header = file.read(_HEADER_BYTES)
+                size = file.seek(0, os.SEEK_END)
+            if journal.exists() and journal.stat().st_size:
+                return
+        except OSError:
+            return  # there is none, or it cannot be read, which SQLite says
+        page = int.from_bytes(header[16:18], "big")
+        if size and (_MAGIC.startswith(header[:16]) and (len(header) < _HEADER_BYTES or (page > 1 and size % page))):
+            raise StoreError(
+                f"{self.path}: not a usable trial store (cut off after {size:,} bytes). Restore it from a copy, or remove it to "
+                "begin anew."
+            )
 
     def _write_ahead(self) -> None:
         """Switch the journal; if another process is doing the same, SQLite refuses at once, so this waits."""
