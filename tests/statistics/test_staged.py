@@ -129,14 +129,15 @@ def test_batched_draws_equal_single_ones(always_trained):
     X, Xk, noise = table(n=200)
     other = table(n=200, seed=1)[1]
     y = (X[:, 0] + np.abs(X[:, 1]) + 0.3 * noise > 0.5).astype(float)
-    statistic = Staged(network=GRIP2(**{**SMALL, "steps": 100}))  # rounding grows with every step
+    # Rounding grows with every step where a group is small: after 100 steps a norm of 0.003 may differ by a twentieth.
+    statistic = Staged(network=GRIP2(**{**SMALL, "steps": 50}))
     assert statistic.draws_together(200, Layout(2, Units.single(10))) > 1
     together = statistic.importances(X, [Xk, other], y, rngs=[RNG(1), RNG(2)], task="classification")
     for k, copy in enumerate((Xk, other)):
         alone = statistic.importance(X, copy, y, rng=RNG(k + 1), task="classification")
-        np.testing.assert_allclose(together[k].W, alone.W, atol=2e-3)
-        np.testing.assert_allclose(together[k].surface.activity, alone.surface.activity, atol=1e-4)
-        np.testing.assert_allclose(together[k].loss_curve, alone.loss_curve, atol=1e-4)
+        np.testing.assert_allclose(together[k].W, alone.W, atol=1e-6)
+        np.testing.assert_allclose(together[k].surface.activity, alone.surface.activity, atol=1e-5)
+        np.testing.assert_allclose(together[k].loss_curve, alone.loss_curve, atol=1e-6)
 
 
 def test_the_share_is_measured_where_the_range_is_given():
