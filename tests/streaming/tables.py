@@ -13,6 +13,11 @@ from grip2.streaming import blocks, long_table, of_memory
 COLUMNS = 12
 
 
+def command(path: Path) -> list[str]:
+    """Words of a quick selection from a long table."""
+    return f"select {path} --target y --statistic effects --set sweeps=80 --knockoffs copula".split()
+
+
 def small_sizes(monkeypatch: pytest.MonkeyPatch, *, block: int = 300, sample: int = 600, long: int = 1000) -> None:
     monkeypatch.setattr(blocks, "BLOCK_ROWS", block)
     monkeypatch.setattr(long_table, "SAMPLE_ROWS", sample)

@@ -13,7 +13,7 @@ from grip2.knockoffs import CopulaKnockoffs
 from grip2.statistics import EffectPosterior
 from grip2.streaming import read_stream
 from tests.experiments.dask_cluster import cluster
-from tests.streaming.tables import folder_of, long_frame, small_sizes
+from tests.streaming.tables import command, folder_of, long_frame, small_sizes
 
 distributed = pytest.importorskip("distributed")
 
@@ -52,18 +52,7 @@ def test_a_cluster_that_loses_a_worker_finds_what_one_machine_finds(tmp_path, mo
 def test_a_command_reads_a_folder_on_a_cluster(tmp_path, monkeypatch, capsys):
     small_sizes(monkeypatch, block=200)
     folder = folder_of(long_frame(4_000), tmp_path / "rows")
-    words = [
-        "select",
-        str(folder),
-        "--target",
-        "y",
-        "--statistic",
-        "effects",
-        "--set",
-        "sweeps=80",
-        "--knockoffs",
-        "copula",
-    ]
+    words = command(folder)
     cli.main([*words, "--out", str(tmp_path / "here")])
     with cluster(tmp_path, 2) as (address, _):
         cli.main([*words, "--scheduler", address, "--out", str(tmp_path / "there")])

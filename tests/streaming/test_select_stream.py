@@ -15,7 +15,7 @@ from grip2.knockoffs import CopulaKnockoffs
 from grip2.result import SelectionResult
 from grip2.statistics import EffectPosterior, LassoCoefficient, Staged
 from grip2.streaming import memory, read_stream
-from tests.streaming.tables import folder_of, long_frame, parquet, small_sizes
+from tests.streaming.tables import command, folder_of, long_frame, parquet, small_sizes
 
 
 @pytest.fixture(autouse=True)
@@ -147,18 +147,7 @@ def test_counts_need_memory_in_files_and_are_not_streamed_in_memory(tmp_path):
 
 def test_command_line(tmp_path, capsys):
     path = parquet(long_frame(), tmp_path / "t.parquet")
-    words = [
-        "select",
-        str(path),
-        "--target",
-        "y",
-        "--statistic",
-        "effects",
-        "--set",
-        "sweeps=80",
-        "--knockoffs",
-        "copula",
-    ]
+    words = command(path)
     for stream in ("always", "never"):
         cli.main([*words, "--stream", stream, "--out", str(tmp_path / stream)])
     found = {name: json.loads((tmp_path / name / "selection.json").read_text()) for name in ("always", "never")}
