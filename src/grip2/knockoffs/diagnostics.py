@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ from grip2.errors import Grip2Error
 from grip2.knockoffs.base import Groups, as_matrix, refuse_constant, units_of_columns
 from grip2.knockoffs.diagnostic_tests import DiagnosticTest, marginal_test, moment_tests, swap_tests
 from grip2.knockoffs.exchangeability import (
+    Contrast,
     Pairs,
     covariance_contrast,
     cross_covariance_contrast,
@@ -166,12 +167,7 @@ def diagnose(
     begin(progress, "comparing moments")
     pairs = Pairs.standardised(matrix, copies[0])
     compared = _compared(pairs, of_columns, names, draw)
-    moments = {
-        "mean": mean_contrast(compared.pairs),
-        "covariance": covariance_contrast(compared.pairs),
-        "cross-covariance": cross_covariance_contrast(compared.pairs, compared.units),
-        "partial covariance": partial_covariance_contrast(compared.pairs),
-    }
+    moments = compared.moments()
     after_step()
     begin(progress, "comparing distributions")
     ks = kolmogorov_smirnov(pairs)
@@ -186,24 +182,17 @@ def diagnose(
     after_step()
     others = (_pair_correlation(Pairs.standardised(matrix, copy)) for copy in copies[1:])
     correlation = np.mean([_pair_correlation(pairs), *others], axis=0)
-    count = sum(contrast.size for contrast in moments.values())
-    typical = float(np.median(moments["covariance"].standard_error[np.triu_indices(len(compared.names))]))
-    detectable = typical * float(np.sqrt(2 * np.log(2 * count / (false_alarm_rate / 4))))
+    detectable = _detectable_error(moments, false_alarm_rate / 4)
     after_step()
     harm = None
     if can_simulate(matrix, of_columns):
         begin(progress, "simulating responses")
         harm = predict_harm(matrix, [copies], units=of_columns, rng=draw, progress=of_harm)
     found = judge(pairs, tests, harm, correlation, detectable, names)
-    reasons = found.reasons
-    if len(compared.names) < p:
-        reasons = (
-            *reasons,
-            f"Covariances were compared for {len(compared.names):,} of {p:,} columns, drawn at random.",
-        )
+    part = f"Covariances were compared for {len(compared.names):,} of {p:,} columns, drawn at random."
     return KnockoffDiagnostics(
         verdict=found.verdict,
-        reasons=reasons,
+        reasons=(*found.reasons, part) if len(compared.names) < p else found.reasons,
         harm=harm,
         tests=tests,
         feature_names=names,
@@ -229,6 +218,14 @@ class _Compared(NamedTuple):
     units: Units
     names: tuple[str, ...]
 
+    def moments(self) -> dict[str, Contrast]:
+        return {
+            "mean": mean_contrast(self.pairs),
+            "covariance": covariance_contrast(self.pairs),
+            "cross-covariance": cross_covariance_contrast(self.pairs, self.units),
+            "partial covariance": partial_covariance_contrast(self.pairs),
+        }
+
 
 def _compared(pairs: Pairs, units: Units, names: tuple[str, ...], rng: np.random.Generator) -> _Compared:
     """All columns, or in wide tables some that are drawn at random: whatever they hold."""
@@ -238,6 +235,14 @@ def _compared(pairs: Pairs, units: Units, names: tuple[str, ...], rng: np.random
     some = np.sort(rng.choice(p, _MOST_COMPARED, replace=False))
     of_some = Units.from_labels(units.of_column[some].tolist())
     return _Compared(Pairs(pairs.X[:, some], pairs.Xk[:, some]), of_some, tuple(names[j] for j in some))
+
+
+def _detectable_error(moments: Mapping[str, Contrast], level: float) -> float:
+    """Of a correlation, that a test of all moments would see."""
+    standard_error = moments["covariance"].standard_error
+    typical = float(np.median(standard_error[np.triu_indices(len(standard_error))]))
+    count = sum(contrast.size for contrast in moments.values())
+    return typical * float(np.sqrt(2 * np.log(2 * count / level)))
 
 
 def _copies(Xk: Any) -> np.ndarray:
